@@ -49,11 +49,7 @@ enum Verb {
     /// Write docs/PERFORMANCE.md from the races that were saved
     Performance(performance::Arguments),
     /// Show that a seed gives the same event log in every process, build and load
-    Determinism {
-        /// How many seeds
-        #[arg(long, default_value_t = 64)]
-        seeds: u64,
-    },
+    Determinism(determinism::Arguments),
     /// Kill the real binary under load, again and again, and audit what is left
     Kill(kill::Arguments),
     /// Do for hours what the test suite does in minutes
@@ -76,7 +72,7 @@ fn main() -> ExitCode {
     let outcome = match CommandLine::parse().verb {
         Verb::Race(args) => races::run(&root, args),
         Verb::Performance(arguments) => performance::run(&root, &arguments),
-        Verb::Determinism { seeds } => determinism::run(&root, seeds),
+        Verb::Determinism(arguments) => determinism::run(&root, &arguments),
         Verb::Kill(arguments) => kill::run(&root, &arguments),
         Verb::Soak(what) => soak::run(&root, &what),
         Verb::Calibrate(arguments) => calibrate::run(&root, &arguments),

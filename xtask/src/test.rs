@@ -9,6 +9,10 @@
 //!   ahead     └── builds for the later steps, at the lowest priority ──┘
 //! ```
 //!
+//! What takes the time is compiling, so the engine is compiled twice and no more. Cargo compiles a
+//! crate anew for each set of packages that it is given, because their features differ: the proofs
+//! are one step, and the later ones compile the simulator alone, or run what the first has left.
+//!
 //! Callers: the README's test command, and through it `.ci/run`.
 
 use std::os::unix::process::CommandExt;
@@ -19,19 +23,22 @@ use xtask::workspace;
 
 use crate::Outcome;
 
-/// One suite: its name, and the environment and arguments that cargo runs it with.
+/// One suite: its name, and the environment and words of the command that runs it.
 struct Step {
     name: &'static str,
     env: &'static [(&'static str, &'static str)],
-    cargo: &'static [&'static str],
+    words: &'static [&'static str],
 }
 
+/// Stands for the folder in which the first step leaves the programs that it builds.
+const BUILT: &str = "{built}";
+
 const STEPS: &[Step] = &[
-    // The proofs come optimised, with the assertions of latch and sim (Cargo.toml).
     Step {
         name: "everything but the proofs, debug",
         env: &[],
-        cargo: &[
+        words: &[
+            "cargo",
             "test",
             "--workspace",
             "--exclude",
@@ -40,43 +47,50 @@ const STEPS: &[Step] = &[
             "statements",
             "--exclude",
             "fuzz",
+            "--features",
+            "bench/sqlite",
         ],
     },
+    // With the assertions of latch and sim (Cargo.toml). Without the examples, which soaks run.
     Step {
-        name: "the simulator, optimised",
+        name: "the proofs, the answers of SQL and the fuzz, optimised",
         env: &[],
-        cargo: &["test", "--profile", "proof", "-p", "sim"],
+        words: &[
+            "cargo",
+            "test",
+            "--profile",
+            "proof",
+            "-p",
+            "proof",
+            "-p",
+            "statements",
+            "-p",
+            "fuzz",
+            "--tests",
+            "--",
+            "--nocapture",
+        ],
     },
+    // Of its suites these alone say what must be the same in each profile: the times of disks. The
+    // others run in debug, and all proofs on the optimised simulator.
     Step {
-        name: "the proofs, optimised",
+        name: "the simulator's parts, optimised",
         env: &[],
-        cargo: &["test", "--profile", "proof", "-p", "proof", "--", "--nocapture"],
-    },
-    Step {
-        name: "the answers of SQL, optimised",
-        env: &[],
-        cargo: &["test", "--profile", "proof", "-p", "statements", "--", "--nocapture"],
-    },
-    Step {
-        name: "the fuzz, optimised",
-        env: &[],
-        cargo: &["test", "--profile", "proof", "-p", "fuzz", "--", "--nocapture"],
+        words: &["cargo", "test", "--profile", "proof", "-p", "sim", "--lib"],
     },
     Step {
         name: "the binary, killed under load",
         env: &[],
-        cargo: &["run", "--profile", "proof", "-p", "bench", "kill", "--rounds", "6"],
+        words: &["{built}/bench", "kill", "--binary", "{built}/forebay", "--rounds", "6"],
     },
     Step {
         name: "order entry, killed under load",
         env: &[],
-        cargo: &[
-            "run",
-            "--profile",
-            "proof",
-            "-p",
-            "bench",
+        words: &[
+            "{built}/bench",
             "kill",
+            "--binary",
+            "{built}/forebay",
             "--rounds",
             "6",
             "--order-entry",
@@ -85,29 +99,44 @@ const STEPS: &[Step] = &[
     Step {
         name: "determinism",
         env: &[],
-        cargo: &["run", "--profile", "proof", "-p", "bench", "determinism"],
+        words: &["{built}/bench", "determinism", "--seeds", "24", "--profile", "proof"],
     },
 ];
 
-/// What the later steps build, in their order. The binary that is killed is the one that users
-/// have.
+/// What the later steps build, in their order: the last two are what `determinism` compares.
 const AHEAD: &[&str] = &[
-    "test --profile proof -p sim --no-run",
-    "test --profile proof -p proof --no-run",
-    "test --profile proof -p statements --no-run",
-    "test --profile proof -p fuzz --no-run",
-    "build --profile proof -p bench",
-    "build --release -p forebay",
+    "test --profile proof -p proof -p statements -p fuzz --tests --no-run",
+    "test --profile proof -p sim --lib --no-run",
+    "build --profile proof --package sim --example everything",
+    "build --package sim --example everything",
 ];
 
 pub(crate) fn run(root: &Path) -> Outcome {
+    let built = workspace::target_directory(root)?.join("debug").display().to_string();
     let _ahead = Ahead::start(root);
-    run_steps(STEPS, |step| {
-        let mut command = workspace::cargo();
-        command.envs(step.env.iter().copied()).args(step.cargo).current_dir(root);
+    run_steps(STEPS, &built, |step| {
+        let words = step.words_in(&built);
+        let mut command = match words[0].as_str() {
+            "cargo" => workspace::cargo(),
+            program => Command::new(program),
+        };
+        command.envs(step.env.iter().copied()).args(&words[1..]).current_dir(root);
         let status = command.status();
-        Ok(status.map_err(|error| format!("cannot start cargo: {error}"))?.success())
+        Ok(status.map_err(|error| format!("cannot start {}: {error}", words[0]))?.success())
     })
+}
+
+impl Step {
+    /// The words of its command, where the first step leaves its programs in the folder `built`.
+    fn words_in(&self, built: &str) -> Vec<String> {
+        self.words.iter().map(|word| word.replace(BUILT, built)).collect()
+    }
+
+    /// The command line that repeats it.
+    fn spoken(&self, built: &str) -> String {
+        let env = self.env.iter().map(|(name, value)| format!("{name}='{value}' "));
+        env.collect::<String>() + &self.words_in(built).join(" ")
+    }
 }
 
 /// Builds what the later steps run while the tests of the first leave CPUs idle, so that their own
@@ -145,16 +174,20 @@ impl Drop for Ahead {
 }
 
 /// Runs the steps with `passes`, which says whether one passed, up to the first that doesn't.
-fn run_steps(steps: &[Step], passes: impl Fn(&Step) -> Result<bool, String>) -> Outcome {
+fn run_steps(
+    steps: &[Step],
+    built: &str,
+    passes: impl Fn(&Step) -> Result<bool, String>,
+) -> Outcome {
     let started = Instant::now();
     for (step, number) in steps.iter().zip(1..) {
         let (name, of) = (step.name, steps.len());
-        println!("test: {number} of {of}: {name}: {}", spoken(step));
+        println!("test: {number} of {of}: {name}: {}", step.spoken(built));
         let began = Instant::now();
         let passed = passes(step)?;
         let seconds = began.elapsed().as_secs_f64();
         if !passed {
-            let command = spoken(step);
+            let command = step.spoken(built);
             return Err(format!(
                 "test: \"{name}\" failed after {seconds:.1} s; to repeat it: {command}"
             ));
@@ -166,23 +199,31 @@ fn run_steps(steps: &[Step], passes: impl Fn(&Step) -> Result<bool, String>) -> 
     Ok(())
 }
 
-/// The command line that repeats a step.
-fn spoken(step: &Step) -> String {
-    let env: String = step.env.iter().map(|(name, value)| format!("{name}='{value}' ")).collect();
-    format!("{env}cargo {}", step.cargo.join(" "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A package that no step runs proves nothing. The simulator's times are equal in every
+    /// profile, which one profile can't show (`times_are_equal_in_every_build_profile`).
+    #[test]
+    fn what_the_first_step_leaves_out_and_the_simulator_come_optimised() {
+        let behind = |word: &str, step: &Step| -> Vec<&'static str> {
+            let pairs = step.words.windows(2).filter(|pair| pair[0] == word);
+            pairs.map(|pair| pair[1]).collect()
+        };
+        let optimised: Vec<_> = STEPS[1..].iter().flat_map(|step| behind("-p", step)).collect();
+        for package in [behind("--exclude", &STEPS[0]), vec!["sim"]].concat() {
+            assert!(optimised.contains(&package), "{package} is in none of {optimised:?}");
+        }
+    }
+
+    /// With the same packages and targets, or all of it is compiled once more.
     #[test]
     fn what_the_later_steps_build_is_built_ahead() {
-        for step in &STEPS[1..] {
-            let (verb, rest) = step.cargo.split_first().expect("a verb");
-            let verb = if *verb == "run" { "build" } else { verb };
-            let begin = [&[verb], &rest[..4]].concat().join(" ");
-            assert!(AHEAD.iter().any(|ahead| ahead.starts_with(&begin)), "{begin}");
+        for step in STEPS[1..].iter().filter(|step| step.words[0] == "cargo") {
+            let words = step.words[1..].iter().take_while(|word| **word != "--");
+            let built = words.chain(&["--no-run"]).copied().collect::<Vec<_>>().join(" ");
+            assert!(AHEAD.contains(&built.as_str()), "{built}");
         }
     }
 
@@ -212,15 +253,16 @@ mod tests {
 
     #[test]
     fn the_first_failure_stops_and_says_how_to_repeat_it() {
-        let step = |name| Step { name, env: &[("RUSTFLAGS", "--cfg loom")], cargo: &["test"] };
+        let env = &[("RUSTFLAGS", "--cfg loom")];
+        let step = |name| Step { name, env, words: &["{built}/bench", "kill"] };
         let steps = [step("fine"), step("broken"), step("never")];
-        let why = run_steps(&steps, |step| match step.name {
+        let why = run_steps(&steps, "t/debug", |step| match step.name {
             "never" => Err("went on".to_string()),
             name => Ok(name == "fine"),
         });
         let why = why.expect_err("the second step fails");
         assert!(why.contains("\"broken\" failed"));
-        assert!(why.contains("to repeat it: RUSTFLAGS='--cfg loom' cargo test"));
-        assert_eq!(run_steps(&steps, |_| Ok(true)), Ok(()));
+        assert!(why.contains("to repeat it: RUSTFLAGS='--cfg loom' t/debug/bench kill"));
+        assert_eq!(run_steps(&steps, "t/debug", |_| Ok(true)), Ok(()));
     }
 }

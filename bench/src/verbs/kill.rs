@@ -14,7 +14,8 @@
 //! the real ports, real threads dying anywhere, the binary's own start. Every other round the audit
 //! is killed too, while it recovers, and run again.
 //!
-//! Callers: `test`, in a short form; people, for 50 rounds.
+//! Callers: `test`, in a short form and in debug, where the binary checks itself as it runs; people
+//! do 50 rounds of the binary that users have.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -40,6 +41,9 @@ pub(crate) struct Arguments {
     /// Where the database is made, on the file system under test
     #[arg(long, default_value = "target")]
     dir: PathBuf,
+    /// The binary `forebay`; built for release if not given
+    #[arg(long)]
+    binary: Option<PathBuf>,
     /// Order entry: after each round its twelve consistency conditions must hold
     #[arg(long)]
     order_entry: bool,
@@ -56,7 +60,10 @@ const SERIALIZABLE: &str = "20";
 const FIRST_COMMIT_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
-    let binary = super::binary::built(root).map_err(|error| format!("kill: {error}"))?;
+    let binary = match &arguments.binary {
+        Some(binary) => root.join(binary),
+        None => super::binary::built(root).map_err(|error| format!("kill: {error}"))?,
+    };
     let parent = root.join(&arguments.dir);
     fs::create_dir_all(&parent)
         .map_err(|error| format!("cannot create {}: {error}", parent.display()))?;

@@ -1,4 +1,4 @@
-//! `soak atomic`: every statement of SQL is atomic, at every place and not at every fourth: refused
+//! `soak atomic`: every statement of SQL is atomic, at every place and not at every sixth: refused
 //! by each row, by each operation of the disk, and cancelled at each of 200 moments.
 //!
 //! The test `sql_atomic` of `proof` does the same with a stride.

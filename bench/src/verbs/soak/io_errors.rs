@@ -1,4 +1,4 @@
-//! `soak io-errors`: the I/O-error sweep at every place, not at every 23rd. Each operation of the
+//! `soak io-errors`: the I/O-error sweep at every place, not at every 53rd. Each operation of the
 //! disk in a small life fails in turn, by each fault, once and for good; each sweep says in the end
 //! how many places there were.
 //!

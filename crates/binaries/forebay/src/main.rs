@@ -24,10 +24,10 @@
 //! `forebay man DIR` and `forebay completions SHELL` write the manual's pages and a shell's
 //! completions, from the same definitions as the help.
 //!
-//! Exit status: 0 when it is done, 1 when it failed or `verify` found something, 2 when the command
-//! line is wrong, 130 when a signal ended it early. A failure is one line on standard error that
-//! says what failed, why, and what to do. What was found out before it failed is printed all the
-//! same.
+//! Exit status: 0 when it is done, 1 when it failed, `verify` found something or an experiment lost
+//! commits, 2 when the command line is wrong, 130 when a signal ended it early. A failure is one
+//! line on standard error (on a terminal, lines) that says what failed, why, and what to do. What
+//! was found out before it failed is printed all the same.
 
 #![forbid(unsafe_code)]
 

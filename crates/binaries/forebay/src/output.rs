@@ -7,15 +7,17 @@
 //!
 //! What can't be written to standard output is a failure too, unless its reader has gone away. That
 //! ends `load run --acknowledge`, though, with a failure: its commits must be told.
-//! Nothing depends on standard error: what can't be written there is lost.
+//! Nothing depends on standard error: what can't be written there is lost. A message there is one
+//! line, which is broken into shorter ones for a person at a terminal.
 //!
 //! Callers: `main`, and each command for its result.
 
 use std::fmt::Display;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use report::{COLUMNS, paragraph};
 use serde_json::Value;
 use stop::Stop;
 
@@ -141,14 +143,49 @@ pub(crate) fn start_world(before: &'static str) -> os::Os {
     }))
 }
 
-/// Writes a line to standard error.
-pub(crate) fn tell(line: &str) {
+/// Writes lines to standard error. For a person at a terminal those that are too long are broken.
+pub(crate) fn tell(lines: &str) {
+    write_error(&match std::io::stderr().is_terminal() {
+        true => fitting(lines),
+        false => format!("{lines}\n"),
+    });
+}
+
+/// Writes a text to standard error as it is.
+pub(crate) fn write_error(text: &str) {
     // There is no other place to say it.
-    let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// The lines, broken where they are too long for a screen.
+pub(crate) fn fitting(lines: &str) -> String {
+    let fit = |line: &str| match line.len() {
+        ..=COLUMNS => format!("{line}\n"),
+        _ => paragraph(line, ""),
+    };
+    lines.lines().map(fit).collect()
 }
 
 /// A page of JSON, for programs.
 pub(crate) fn json_page(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).expect("numbers and texts can be written");
     text + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else a terminal breaks it within a word.
+    #[test]
+    fn a_line_that_is_too_long_for_a_screen_is_broken_at_blanks() {
+        let words = "what can't be had, why, and what to do instead ".repeat(4);
+        let notice = format!("\nnotice: {}", words.trim_end());
+        let broken = fitting(&notice);
+        assert!(broken.lines().count() >= 4 && broken.ends_with("instead\n"), "{broken}");
+        assert!(broken.lines().all(|line| line.len() <= COLUMNS), "{broken}");
+        assert_eq!(broken.trim_end().replace('\n', " "), notice.replace('\n', " "));
+        let bar = format!("   4.436        218  {}", "#".repeat(59));
+        assert_eq!(fitting(&format!("{bar}\n{bar}")), format!("{bar}\n{bar}\n"));
+    }
 }

@@ -23,7 +23,8 @@ use crate::statement::Statement;
 use crate::{Catalog, ObjectId, names, texts};
 
 impl Catalog {
-    /// Alters a table. The change is durable when this returns.
+    /// Alters a table. The change is durable when this returns. Nobody asks views here whether they
+    /// would read a new column, or a new name of one: SQL does (rule sql/SQ66).
     pub fn alter_table(
         &self,
         name: &str,
@@ -35,10 +36,12 @@ impl Catalog {
             let before = statement.lock(name, TableMode::Exclusive)?;
             let table = TableDefinition::clone(&before);
             match alteration {
-                Alteration::AddColumn(column) => statement.add_column(table, column, &[]),
+                Alteration::AddColumn(column) => statement.add_column(table, column, &[], None),
                 Alteration::DropColumn(column) => statement.drop_column(table, column),
                 Alteration::RenameTable(to) => statement.rename_table(table, to),
-                Alteration::RenameColumn { from, to } => statement.rename_column(table, from, to),
+                Alteration::RenameColumn { from, to } => {
+                    statement.rename_column(table, from, to, None)
+                }
                 Alteration::RenameConstraint { from, to } => {
                     statement.rename_constraint(table, from, to)
                 }
@@ -64,18 +67,38 @@ impl Catalog {
     }
 
     /// Adds a column to a table, with constraints that may name it, or none of that. The change is
-    /// durable when this returns.
+    /// durable when this returns. `seen_in` is the generation before the caller looked at the views
+    /// that read the table: refused (*definition changed*) if what it saw has changed (DC44).
     pub fn add_column(
         &self,
         table: &str,
         column: &ColumnSpec,
         constraints: &[ConstraintSpec],
+        seen_in: u64,
         lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
         self.run(lock_wait, session, |statement| {
             let before = statement.lock(table, TableMode::Exclusive)?;
-            statement.add_column(TableDefinition::clone(&before), column, constraints)
+            let before = TableDefinition::clone(&before);
+            statement.add_column(before, column, constraints, Some(seen_in))
+        })
+    }
+
+    /// Renames a column of a table. `seen_in` is as in [`Catalog::add_column`].
+    pub fn rename_column(
+        &self,
+        table: &str,
+        from: &str,
+        to: &str,
+        seen_in: u64,
+        lock_wait: LockWait,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.run(lock_wait, session, |statement| {
+            let before = statement.lock(table, TableMode::Exclusive)?;
+            let before = TableDefinition::clone(&before);
+            statement.rename_column(before, from, to, Some(seen_in))
         })
     }
 }
@@ -137,7 +160,9 @@ impl Statement<'_> {
         before: TableDefinition,
         spec: &ColumnSpec,
         constraints: &[ConstraintSpec],
+        seen_in: Option<u64>,
     ) -> Result<(), Stop> {
+        let what = format!("add column {} to table {}", spec.name, before.name);
         constraints.iter().try_for_each(|one| self.lock_parent(&before.name, one))?;
         // A primary key's columns aren't NULL, as in CREATE TABLE.
         let is_its_key = |one: &ConstraintSpec| match &one.rule {
@@ -153,10 +178,11 @@ impl Statement<'_> {
             all.push(names);
         }
         let edit = |dictionary: &Dictionary| {
+            dictionary.check_readers_seen(ObjectId::Table(table.object), seen_in, &what)?;
             for names in all {
                 names.resolve(&mut table, &mut [], dictionary);
             }
-            Ok(Edit::of(table))
+            Ok::<_, Stop>(Edit::of(table))
         };
         self.publish(edit, &[])
     }
@@ -276,6 +302,7 @@ impl Statement<'_> {
         mut table: TableDefinition,
         from: &str,
         to: &str,
+        seen_in: Option<u64>,
     ) -> Result<(), Stop> {
         names::check("column", to)?;
         let place = place_of(&table, from)?;
@@ -288,6 +315,7 @@ impl Statement<'_> {
         self.rename_in_checks(&before, &mut table)?;
         let edit = |dictionary: &Dictionary| {
             dictionary.check_column_unread(table.object, place, &what)?;
+            dictionary.check_readers_seen(ObjectId::Table(table.object), seen_in, &what)?;
             Ok::<_, Stop>(Edit::of(table))
         };
         self.publish(edit, &[])

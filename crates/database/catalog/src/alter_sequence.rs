@@ -33,6 +33,12 @@ pub(crate) struct AlteredSequence {
 }
 
 impl AlteredSequence {
+    /// This sequence, to begin again at its first value.
+    pub(crate) fn restarted(old: &Arc<Sequence>) -> AlteredSequence {
+        let (definition, restart) = (old.definition().clone(), Some(Restart::AtStart));
+        AlteredSequence { old: Arc::clone(old), definition, restart }
+    }
+
     /// The sequence in its new form. The old one has been told to give no more values.
     pub(crate) fn make(&self, session: &Session) -> Result<Arc<Sequence>, Stop> {
         let SequenceDefinition { name, start, min, max, .. } = &self.definition;

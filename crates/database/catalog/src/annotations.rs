@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ids::ObjectNo;
 use os::Session;
+use relation::TableDefinition;
 use stop::{RefusalKind, Stop};
 use txn::LockWait;
 
@@ -61,10 +62,23 @@ impl Catalog {
         statistics: Option<TableStatistics>,
         session: &Session,
     ) -> Result<(), Stop> {
+        self.change_statistics(table, |_, _| statistics, session)
+    }
+
+    /// Sets the statistics of a table to what `change` makes of the table and of those that it has.
+    /// `change` is called under the row cache lock and the dictionary's latch, so nothing that
+    /// another statement sets meanwhile is lost.
+    pub fn change_statistics(
+        &self,
+        table: ObjectNo,
+        change: impl FnOnce(&TableDefinition, Option<&TableStatistics>) -> Option<TableStatistics>,
+        session: &Session,
+    ) -> Result<(), Stop> {
         self.run(LockWait::Forever, session, |statement| {
             let edit = |dictionary: &Dictionary| {
                 let definition = dictionary.table_of(table)?;
-                let mut statistics = statistics;
+                let before = dictionary.statistics(table).map(Arc::as_ref);
+                let mut statistics = change(definition, before);
                 if let Some(of) = &mut statistics {
                     let columns = &definition.columns;
                     let is_there = |place: usize| {

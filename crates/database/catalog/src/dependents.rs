@@ -74,6 +74,40 @@ impl Dictionary {
         self.check_no_view(|view| view.reads_column(ObjectId::Table(table), column), what)
     }
 
+    /// Refuses to do `what` to an object if a view that reads it, or something else that such a
+    /// view reads, has changed after the generation `seen_in`: the caller has looked at the views
+    /// as they were then. Without a generation nobody has looked.
+    pub(crate) fn check_readers_seen(
+        &self,
+        object: ObjectId,
+        seen_in: Option<u64>,
+        what: &str,
+    ) -> Result<(), Stop> {
+        let late = seen_in.and_then(|generation| self.late_reader(object, generation));
+        match late {
+            None => Ok(()),
+            Some(view) => {
+                let message = format!(
+                    "cannot {what}: view {}, or what it reads, was changed meanwhile; try again",
+                    view.name
+                );
+                Err(Stop::refuse(RefusalKind::DefinitionChanged, message))
+            }
+        }
+    }
+
+    /// A view that reads the object and has changed after this generation, or reads something that
+    /// has.
+    fn late_reader(&self, object: ObjectId, generation: u64) -> Option<&ViewDefinition> {
+        let is_late = |of: ObjectId| self.version(of).is_none_or(|version| version > generation);
+        let mut readers = self.views.values().filter(|view| view.reads(object));
+        let found = readers.find(|view| {
+            let mut read = view.depends_on.iter();
+            is_late(ObjectId::View(view.object)) || read.any(|one| is_late(one.object))
+        });
+        found.map(|view| &**view)
+    }
+
     fn check_no_view(
         &self,
         reads: impl Fn(&ViewDefinition) -> bool,
@@ -119,8 +153,9 @@ impl Dictionary {
         }
     }
 
-    /// Refuses a view in another's place that has other columns where a view reads them, or was
-    /// bound before the one that is there, or a view that reads it, changed.
+    /// Refuses a view in another's place that has other columns where a view reads them. Refused
+    /// too if something has changed since it was bound: the view that is there, a view that reads
+    /// it, or what such a view reads.
     pub(crate) fn check_replaced(
         &self,
         before: &ViewDefinition,
@@ -128,24 +163,14 @@ impl Dictionary {
         spec: &ViewSpec,
     ) -> Result<(), Stop> {
         let object = ObjectId::View(view.object);
-        let is_late = |of: ObjectId| self.version(of).is_none_or(|version| version > spec.bound_in);
-        // Whether it would read a new column was asked of the views that there were then.
-        let is_late_reader = |reader: &ViewDefinition| {
-            reader.reads(object) && is_late(ObjectId::View(reader.object))
-        };
-        let late = match () {
-            () if is_late(object) => Some("it"),
-            () if self.views.values().any(|view| is_late_reader(view)) => {
-                Some("a view that reads it")
-            }
-            () => None,
-        };
-        if let Some(what) = late {
-            let name = &view.name;
+        if self.version(object).is_none_or(|version| version > spec.bound_in) {
             let message =
-                format!("cannot replace view {name}: {what} was changed meanwhile; try again");
+                format!("cannot replace view {}: it was changed meanwhile; try again", view.name);
             return Err(Stop::refuse(RefusalKind::DefinitionChanged, message));
         }
+        // Whether a view would read a new column was asked of the views that there were then.
+        let what = format!("replace view {}", view.name);
+        self.check_readers_seen(object, Some(spec.bound_in), &what)?;
         let differs = |place: &usize| before.columns.get(*place) != view.columns.get(*place);
         let loses = |reader: &ViewDefinition| {
             let mut of_it = reader.depends_on.iter().filter(|one| one.object == object);

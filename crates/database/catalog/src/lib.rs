@@ -25,7 +25,7 @@
 //!
 //! Each DDL statement (`create`, `alter`, `set_type`, `drop`, `truncate`, …) makes an `edit` and
 //! runs as a `statement`, whose order of locks, commit and publication is that of the README: rules
-//! DC1 to DC43. What was decided, and why: decisions 0007 and 0015.
+//! DC1 to DC44. What was decided, and why: decisions 0007 and 0015.
 //!
 //! Callers: the embedded API; SQL; tools.
 
@@ -93,5 +93,6 @@ pub use spec::{
 };
 pub use statistics::{ColumnStatistics, IndexStatistics, TableStatistics};
 pub use texts::TEXT_BYTES_MAX;
+pub use truncate::Truncation;
 pub use view_definition::{Dependency, ViewDefinition};
 pub use views::{IndexView, SequenceView, TableView};

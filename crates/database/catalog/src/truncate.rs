@@ -1,6 +1,7 @@
 //! TRUNCATE: tables get empty segments, and the full ones are dropped as by DROP (DC17).
 //!
-//! Invariant: the tables of a statement are emptied together, or none of them is.
+//! Invariant: the tables of a statement are emptied together, and their identities begin again with
+//! that, or nothing of it is done.
 //!
 //! Callers: the embedded API; SQL.
 
@@ -14,6 +15,8 @@ use stop::{RefusalKind, Stop};
 use txn::{LockWait, TableMode};
 
 use crate::Catalog;
+use crate::alter_sequence::AlteredSequence;
+use crate::dictionary::Dictionary;
 use crate::draft::NEW_SEGMENT;
 use crate::drop::segments_of;
 use crate::edit::Edit;
@@ -21,6 +24,15 @@ use crate::statement::Statement;
 
 /// The tables that are emptied.
 type Tables = BTreeMap<ObjectNo, Arc<TableDefinition>>;
+
+/// What TRUNCATE does beside emptying the tables that it names.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Truncation {
+    /// Whether tables that refer to one of them are emptied too, and those that refer to these.
+    pub cascade: bool,
+    /// Whether the identities of all tables that are emptied begin again.
+    pub restart_identity: bool,
+}
 
 impl Catalog {
     /// Removes all rows of a table, and frees their space. Refused while other tables that refer to
@@ -31,19 +43,18 @@ impl Catalog {
         lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
-        self.truncate_tables(&[name], false, lock_wait, session).map(drop)
+        self.truncate_tables(&[name], Truncation::default(), lock_wait, session)
     }
 
-    /// Does the same with several tables together, which may refer to each other. With `cascade`
-    /// tables that refer to one of them are emptied too, and those that refer to these. Returns the
-    /// numbers of all tables that were emptied.
+    /// Does the same with several tables together, which may refer to each other.
     pub fn truncate_tables(
         &self,
         names: &[&str],
-        cascade: bool,
+        truncation: Truncation,
         lock_wait: LockWait,
         session: &Session,
-    ) -> Result<Vec<ObjectNo>, Stop> {
+    ) -> Result<(), Stop> {
+        let Truncation { cascade, restart_identity } = truncation;
         self.run(lock_wait, session, |statement| {
             let mut tables = Tables::new();
             for name in names {
@@ -57,8 +68,13 @@ impl Catalog {
                 edit.tables.insert(*object, Some(statement.emptied(before)?));
                 drops.extend(segments_of(before));
             }
-            statement.publish(|_| Ok(edit), &drops)?;
-            Ok(tables.into_keys().collect())
+            let restarted = |dictionary: &Dictionary| {
+                if restart_identity {
+                    tables.values().try_for_each(|one| restart(one, dictionary, &mut edit))?;
+                }
+                Ok::<_, Stop>(edit)
+            };
+            statement.publish(restarted, &drops)
         })
     }
 }
@@ -113,4 +129,16 @@ impl Statement<'_> {
         })?;
         Ok(table)
     }
+}
+
+/// Adds to the edit that the identities of a table begin again.
+fn restart(table: &TableDefinition, dictionary: &Dictionary, edit: &mut Edit) -> Result<(), Stop> {
+    for column in &table.columns {
+        if let Some(sequence) = column.default.sequence() {
+            let old = Arc::clone(dictionary.sequence_of(sequence)?);
+            edit.altered_sequences.push(AlteredSequence::restarted(&old));
+            edit.dropped_sequences.push(old);
+        }
+    }
+    Ok(())
 }

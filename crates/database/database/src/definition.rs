@@ -41,6 +41,7 @@ impl Connection<'_> {
     }
 
     /// Changes a table's definition. No alteration rewrites rows, but for some changes of a type.
+    /// Refused if a view would read a new column, or a new name of one (rule sql/SQ66).
     ///
     /// ```
     /// use database::Alteration;
@@ -75,7 +76,7 @@ impl Connection<'_> {
     /// ```
     pub fn alter_table(&mut self, name: &str, alteration: &Alteration) -> Result<(), Stop> {
         let _statement = self.begin_alone()?;
-        self.shared.catalog.alter_table(name, alteration, self.ddl_lock_wait, &self.session)
+        self.alter(name, alteration, self.ddl_lock_wait)
     }
 
     /// Drops a table with its rows and indexes; with `cascade` also the foreign keys of others that

@@ -37,7 +37,7 @@
 //!   [`Connection::answer`] for a text of any kind.
 //! * [`Error`]: refused ([`ErrorKind`] says why, nothing was changed) or halted.
 //!
-//! Rules DB1 to DB99 are in the README: threads, isolation, retries, drops, halts, limits, memory.
+//! Rules DB1 to DB117 are in the README: threads, isolation, retries, drops, halts, limits, memory.
 //!
 //! Callers: applications; the loads, the lab.
 

@@ -15,7 +15,7 @@
 //!   * a transaction that a text has begun is rolled back by `begin` and by every call that stands
 //!     outside of transactions, as a forgotten `Tx` is (DB111)
 //!
-//! Callers: applications; the server.
+//! Callers: applications; the shell.
 
 mod answer;
 mod copy;
@@ -25,6 +25,7 @@ mod words;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use catalog::Alteration;
 use expression::Rows;
 use os::SessionNo;
 use sql::{ClientEnd, Columns, CursorNo, Frame, Outcome, State, StateOptions};
@@ -446,6 +447,16 @@ impl<'s> Connection<'s> {
         if rows.bytes() <= SPARE_BYTES_MAX {
             self.sql.spare = Some(rows);
         }
+    }
+
+    /// Alters a table, as ALTER TABLE does. The caller has begun a statement.
+    pub(crate) fn alter(
+        &mut self,
+        name: &str,
+        alteration: &Alteration,
+        wait: LockWait,
+    ) -> Result<(), Stop> {
+        self.lend(Within::Connection, |frame| frame.alter(name, alteration, wait))
     }
 
     /// Rolls back the transaction that a text has begun. The caller has begun a statement.

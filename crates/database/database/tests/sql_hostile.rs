@@ -411,18 +411,24 @@ fn words_of_postgresql_are_understood_or_refused() {
         let text = format!("select b from only t where {condition} order by b");
         assert_eq!(rows(&mut connection, &text), found, "{condition}");
     }
+    let several = "select count(*) from only t, only (t) u, (only t v join only t w on v.b = w.b)";
+    assert_eq!(rows(&mut connection, several), ["64"]);
+    let using = "delete from only t using only t u where t.b = u.b and u.b = 7";
+    assert_eq!(run(&mut connection, using), 0);
     assert_eq!(run(&mut connection, "update only t set b = b where a = 1"), 1);
     assert_eq!(run(&mut connection, "delete from only (public.t) where a = 1"), 1);
     run(&mut connection, "alter table only t add column c integer");
     run(&mut connection, "create table row (only_one integer)");
     let unsupported = SqlState::FEATURE_NOT_SUPPORTED;
     for text in [
-        "select count(t.*) from t",
+        "select count(distinct t.*) from t",
         "select row(a, b) from t",
-        "select b from t order by b fetch first 1 row with ties",
+        "select b from t order by b fetch first 1 percent rows only",
         "select b from t where random() between symmetric 0 and 1",
     ] {
         assert_eq!(refused(&mut connection, text), unsupported, "{text}");
     }
-    assert_eq!(refused(&mut connection, "select symmetric 1"), SqlState::SYNTAX_ERROR);
+    for text in ["select symmetric 1", "select b from t fetch first 1 row with ties"] {
+        assert_eq!(refused(&mut connection, text), SqlState::SYNTAX_ERROR, "{text}");
+    }
 }

@@ -4,7 +4,7 @@
 
 mod sql_common;
 
-use database::{Connection, SqlState};
+use database::{Alteration, ColumnSpec, Connection, ErrorKind, SqlState, Type};
 use sql_common::{Small, refused, rows, run, value};
 
 /// SQ30: an INSERT of values has no snapshot after which its plan is looked at. It is planned anew
@@ -24,7 +24,10 @@ fn an_insert_takes_the_sequence_that_has_the_name_now() {
     run(&mut connection, "begin");
     run(&mut connection, insert);
     run(&mut connection, "commit");
-    assert_eq!(rows(&mut connection, "select id from k order by id"), ["1", "100", "101"]);
+    // Its rows have values of their own, though the default is bound once.
+    run(&mut connection, "insert into k (v) values (8), (9)");
+    let ids = rows(&mut connection, "select id from k order by id");
+    assert_eq!(ids, ["1", "100", "101", "102", "103"]);
 }
 
 /// MERGE minds GENERATED ALWAYS as INSERT does, whether it names columns or not.
@@ -192,6 +195,40 @@ fn a_view_does_not_take_a_new_column_for_another() {
     run(&mut connection, "drop view every");
     run(&mut connection, "alter table t add column e bigint");
     assert_eq!(rows(&mut connection, "select * from plain"), ["1|1"]);
+}
+
+/// SQ66: a call that alters a table asks what the statement asks.
+#[test]
+fn a_view_does_not_take_a_column_that_a_call_adds_or_renames() {
+    let small = Small::new("sql-captured-by-call");
+    let mut connection = small.connect("app");
+    for text in [
+        "create table t (id bigint, a bigint)",
+        "create table u (x bigint, b bigint)",
+        "insert into t values (1, 1), (2, 2)",
+        "insert into u values (5, 1)",
+        "create view outside as select id from t where exists (select 1 from u where a = 1)",
+    ] {
+        run(&mut connection, text);
+    }
+    let add = |name: &str| Alteration::AddColumn(ColumnSpec::new(name, Type::BigInt));
+    let rename = |from: &str, to: &str| {
+        let (from, to) = (from.into(), to.into());
+        Alteration::RenameColumn { from, to }
+    };
+    for alteration in [add("a"), rename("b", "a")] {
+        let refused = connection.alter_table("u", &alteration).expect_err("a view would read it");
+        let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+        assert_eq!(refused.state(), state, "{alteration:?}: {refused}");
+        assert_eq!(rows(&mut connection, "select * from outside"), ["1"], "{alteration:?}");
+    }
+    for alteration in [add("c"), rename("c", "d")] {
+        connection.alter_table("u", &alteration).expect("no view would read it");
+    }
+    let twice = connection.alter_table("u", &add("d")).expect_err("it is there");
+    assert_eq!(twice.state(), SqlState::DUPLICATE_COLUMN);
+    let missing = connection.alter_table("w", &add("d")).expect_err("it isn't there");
+    assert_eq!(missing.refusal(), Some(ErrorKind::NotFound));
 }
 
 /// TRUNCATE ... CASCADE empties the tables that refer to it too; several are emptied together.

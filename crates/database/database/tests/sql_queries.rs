@@ -324,3 +324,90 @@ fn a_union_is_sorted_by_a_column_that_is_all_null_in_one_part() {
         assert_eq!(found.first().map(String::as_str), Some("2|3.5"), "{first}: {found:?}");
     }
 }
+
+/// count(t.*) counts the rows of a table, and not the NULLs that an outer join has in their place.
+#[test]
+fn the_rows_of_a_table_are_counted() {
+    let small = Small::new("sql-count-rows");
+    let mut connection = small.connect("app");
+    for text in [
+        "create table a (id bigint)",
+        "create table b (id bigint, x bigint)",
+        "create view v as select id from b",
+        "insert into a values (1), (2), (3)",
+        "insert into b values (1, null), (1, 2), (null, null)",
+    ] {
+        run(&mut connection, text);
+    }
+    for (text, expected) in [
+        ("count(a.*), count(*) from a", "3|3"),
+        ("count(b.*), count(b.id) from b", "3|2"),
+        ("count(a.*), count(b.*), count(b.x) from a left join b on b.id = a.id", "4|2|1"),
+        ("count(a.*), count(b.*) from a right join b on b.id = a.id", "2|3"),
+        ("count(b.*), count(a.*) from a full join b on b.id = a.id", "3|4"),
+        ("count(b.*) from a left join b using (id)", "2"),
+        ("count(b.*) from a left join b on b.id = a.id where a.id > 1", "0"),
+        ("count(b.*) filter (where x = 2) from a left join b on b.id = a.id", "1"),
+        (
+            "count(s.*), count(c.*), count(a.*), count(c.id) \
+             from a left join (b s left join a c on c.id = s.x) on s.id = a.id",
+            "2|1|4|1",
+        ),
+        ("count(s.*) from a left join (select 1 from b where id = 1) s on a.id = 2", "2"),
+        ("count(s.*) from a left join lateral (select x from b where id = a.id) s on true", "2"),
+        ("count(v.*) from a left join v on v.id = a.id", "2"),
+        ("count(j.*), count(*) from (b right join a using (id)) j", "4|4"),
+        ("count(g.*) from a left join generate_series(2, 9) g on g = a.id", "2"),
+        ("count(a.*), count(b.*) from a, b where a.id = b.x", "1|1"),
+        ("count(a.*), count(*) from a right join (select from b) s on false", "0|3"),
+        ("count(s.*), count(*) from (select from b) s right join a on a.id = 2", "3|5"),
+    ] {
+        assert_eq!(value(&mut connection, &format!("select {text}")), expected, "{text}");
+    }
+    let groups = "select a.id, count(b.*) from a left join b on b.id = a.id \
+                  group by a.id having count(b.*) < 5 order by count(b.*) desc, a.id";
+    assert_eq!(rows(&mut connection, groups), ["1|2", "2|0", "3|0"]);
+    let missing = refused(&mut connection, "select count(c.*) from a");
+    assert_eq!(missing, SqlState::UNDEFINED_TABLE);
+    let sum = refused(&mut connection, "select sum(a.*) from a");
+    assert_eq!(sum, SqlState::FEATURE_NOT_SUPPORTED);
+}
+
+/// WITH TIES gives what is equal to the last row in the order, whether that is shown or not.
+#[test]
+fn rows_that_tie_with_the_last_one_come_too() {
+    let small = Small::new("sql-ties");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (id bigint primary key, a integer, b text)");
+    run(&mut connection, "create index t_a on t (a)");
+    let all = "insert into t values (1, 10, 'x'), (2, 10, 'y'), (3, 20, 'x'), (4, 20, 'z'), \
+               (5, null, 'x'), (6, null, 'y')";
+    run(&mut connection, all);
+    let six = ["1", "2", "3", "4", "5", "6"];
+    for (text, expected) in [
+        ("id from t order by a fetch first 1 row with ties", &["1", "2"][..]),
+        ("id from t order by a desc fetch first row with ties", &["5", "6"]),
+        ("id from t order by a offset 1 fetch next 2 rows with ties", &["2", "3", "4"]),
+        ("id from t order by a, id fetch first 3 rows with ties", &["1", "2", "3"]),
+        ("id from t order by a fetch first 0 rows with ties", &[]),
+        ("id from t order by length(b) fetch first 2 rows with ties", &six),
+        ("id from t order by 'x' || 'y' fetch first 1 row with ties", &six),
+        ("b from t group by b order by count(*) desc fetch first 2 rows with ties", &["x", "y"]),
+        ("distinct a from t order by a fetch first 1 row with ties", &["10"]),
+        ("distinct on (b) b from t order by b, a fetch first 1 row with ties", &["x"]),
+        (
+            "a from t union all select a from t order by a fetch first 1 row with ties",
+            &["10", "10", "10", "10"],
+        ),
+        (
+            "id from (select id from t order by a fetch first 3 rows with ties) s where id <> 1",
+            &["2", "3", "4"],
+        ),
+    ] {
+        let mut found = rows(&mut connection, &format!("select {text}"));
+        found.sort();
+        assert_eq!(found, expected, "{text}");
+    }
+    let locked = "select id from t order by a fetch first 1 row with ties for update";
+    assert_eq!(refused(&mut connection, locked), SqlState::FEATURE_NOT_SUPPORTED);
+}

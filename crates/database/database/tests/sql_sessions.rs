@@ -1,9 +1,12 @@
 //! Sessions, as an application runs them: transactions, settings, prepared statements, definitions.
 #![forbid(unsafe_code)]
+#![expect(clippy::disallowed_methods, reason = "as a user it does nothing for a while")]
 
 mod sql_common;
 
-use database::{Connection, Error, SqlState, Value};
+use std::time::Duration;
+
+use database::{Connection, Error, Prepared, SqlState, Value};
 use sql_common::{Small, refused, refused_with, rows, rows_with, run, run_with, value};
 
 fn with_notes(small: &Small) -> Connection<'static> {
@@ -359,6 +362,79 @@ fn plans_follow_statistics_of_a_table_that_was_empty_once() {
     run(&mut connection, "analyze task");
     let after = rows(&mut connection, text).join("\n");
     assert!(after.contains(" rows=3000)"), "{after}");
+}
+
+/// The operations and the hash of the plan that a text has.
+fn plan_of(connection: &mut Connection<'_>, text: &str) -> (String, String) {
+    let plan = "select p.operation from v$sql_plan p join v$sql s \
+                on s.sql_id = p.sql_id and s.child_number = p.child_number \
+                where s.sql_text = $1 order by p.id";
+    let operations = rows_with(connection, plan, &[Value::Text(text)]).join(" < ");
+    let hash = "select plan_hash_value from v$sql where sql_text = $1";
+    (operations, rows_with(connection, hash, &[Value::Text(text)]).join(" and "))
+}
+
+/// How often a text was run with the plan that it has.
+fn runs_of(connection: &mut Connection<'_>, text: &str) -> String {
+    let runs = "select executions from v$sql where sql_text = $1";
+    rows_with(connection, runs, &[Value::Text(text)]).join(" and ")
+}
+
+/// How many rows a statement that is kept gives of the one state that there is.
+fn given(connection: &mut Connection<'_>, kept: &Prepared) -> usize {
+    let mut rows = 0;
+    for row in connection.query_prepared(kept, &[Value::Int(1)]).expect("run") {
+        row.expect("read");
+        rows += 1;
+    }
+    rows
+}
+
+/// Rule sql/SQ36: what is planned sees how large a table is now, and plans that are kept are made
+/// anew, in all sessions, when it is ten times as large. If it has hardly grown nothing is made.
+#[test]
+fn a_plan_follows_a_table_that_grows() {
+    let small = Small::new("sql-grows");
+    let (mut one, mut other) = (small.connect("one"), small.connect("other"));
+    run(&mut one, "create table task (id bigint primary key, state bigint, text text)");
+    run(&mut one, "create index task_state on task (state)");
+    let fill = "insert into task select g, 1, repeat('n', 100) from generate_series";
+    run(&mut one, &format!("{fill}(1, 100) g"));
+    run(&mut one, "analyze task");
+    let explain = "explain select text from task where state = 1";
+    let found = rows(&mut one, explain).join("\n");
+    assert!(found.contains("Table scan of task"), "{found}");
+    let text = "select text from task where state = $1";
+    let (of_one, of_other) =
+        (one.prepare(text).expect("prepared"), other.prepare(text).expect("prepared"));
+    assert_eq!(given(&mut one, &of_one), 100);
+    assert_eq!(given(&mut other, &of_other), 100);
+    let (before, hash) = plan_of(&mut one, text);
+    assert!(before.contains("Table scan"), "{before}");
+
+    // Longer than sizes hold.
+    let a_while = Duration::from_millis(1_100);
+    run(&mut one, &format!("{fill}(101, 120) g"));
+    std::thread::sleep(a_while);
+    assert_eq!(given(&mut one, &of_one), 120);
+    assert_eq!(given(&mut other, &of_other), 120);
+    assert_eq!(plan_of(&mut one, text), (before, hash.clone()));
+    assert_eq!(runs_of(&mut one, text), "4", "nothing was made anew");
+
+    run(&mut one, &format!("{fill}(121, 20000) g"));
+    let found = rows(&mut one, explain).join("\n");
+    assert!(found.contains("Index range scan of task by task_state"), "{found}");
+    std::thread::sleep(a_while);
+    assert_eq!(given(&mut one, &of_one), 20_000);
+    let (after, new_hash) = plan_of(&mut one, text);
+    assert!(after.contains("Index range scan"), "{after}");
+    assert_ne!(new_hash, hash);
+    assert_eq!(runs_of(&mut one, text), "1", "a new plan");
+    // The other session gets that one, and doesn't make one of its own.
+    assert_eq!(given(&mut other, &of_other), 20_000);
+    std::thread::sleep(a_while);
+    assert_eq!(given(&mut other, &of_other), 20_000);
+    assert_eq!(runs_of(&mut one, text), "3");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use value::{Damaged, OwnedValue, Value};
 
 use crate::evaluate::check_length;
 use crate::row_bytes::{array, read_value, write_value};
-use crate::{Aggregate, Fault};
+use crate::{Aggregate, Fault, Rows};
 use spread::Spread;
 use sum::Sum;
 
@@ -105,6 +105,23 @@ impl Accumulator {
         }
         self.count += 1;
         Ok(())
+    }
+
+    /// Takes a column of these rows, one value after the other. The aggregate has one argument.
+    pub fn add_column(&mut self, rows: &Rows, column: usize) -> Result<(), Fault> {
+        if let State::Sum(sum) = &mut self.state {
+            self.count += sum.add_column(rows, column)?;
+            return Ok(());
+        }
+        rows.iter().try_for_each(|row| self.add(row.get(column), Value::Null))
+    }
+
+    /// Takes this many rows, whatever they have.
+    ///
+    /// # Panics When it isn't the state of `count(*)`.
+    pub fn add_rows(&mut self, rows: usize) {
+        assert_eq!(self.aggregate, Aggregate::CountAll, "only count(*) counts rows");
+        self.count += rows as i64;
     }
 
     /// Takes what another state of the same aggregate has taken, behind its own.
@@ -288,6 +305,39 @@ mod tests {
         is(Aggregate::StddevPop, number("1.2472191289246471285279162441055164339"));
         let large = [Value::Int(i64::MAX); 3];
         assert_eq!(result(Aggregate::Sum, &large).get(), number("27670116110564327421"));
+    }
+
+    /// A column that is taken at once gives what its values give one by one.
+    #[test]
+    fn a_column_is_taken_as_its_values_are() {
+        let ones = [
+            [Value::Int(1), number("1.50"), Value::Text("b")],
+            [Value::Null, Value::Null, Value::Null],
+            [Value::Int(1 << 40), number("-0.25"), Value::Text("a")],
+            [Value::Int(-7), number("0.00"), Value::Text("c")],
+        ];
+        let mut rows = Rows::new(3);
+        ones.iter().for_each(|row| rows.push(*row));
+        let texts = [Aggregate::Count, Aggregate::Min, Aggregate::Max];
+        let numbers = [Aggregate::Sum, Aggregate::Avg, Aggregate::VarSamp];
+        for (column, aggregates) in [(0, &numbers), (1, &numbers), (2, &texts)] {
+            for aggregate in aggregates {
+                let mut one_by_one = Accumulator::new(*aggregate);
+                for row in ones {
+                    one_by_one.add(row[column], Value::Null).expect("it takes the kind");
+                }
+                let mut at_once = Accumulator::new(*aggregate);
+                at_once.add_column(&rows, column).expect("it takes the kind");
+                let finish = |state: &Accumulator| state.finish().expect("a result");
+                assert_eq!(finish(&at_once), finish(&one_by_one), "{aggregate:?} of {column}");
+                assert_eq!(at_once.count, one_by_one.count);
+            }
+        }
+        let mut count = Accumulator::new(Aggregate::CountAll);
+        count.add_rows(rows.len());
+        assert_eq!(count.finish().expect("a count").get(), Value::Int(4));
+        let refused = Accumulator::new(Aggregate::Sum).add_column(&rows, 2);
+        assert!(refused.is_err(), "a text has no sum");
     }
 
     /// The squares of such values have more digits than a NUMBER.

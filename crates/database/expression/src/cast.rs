@@ -53,7 +53,10 @@ pub fn read_text<'a>(
     with: &Evaluation<'a>,
 ) -> Result<Value<'a>, Stop> {
     let value = to_kind(Value::Text(text), Kind::from(of), with)?;
-    Ok(of.fit(column, value)?)
+    match of.holds(&value) {
+        true => Ok(value),
+        false => Ok(of.fit(column, value)?),
+    }
 }
 
 /// The value as one of a kind.
@@ -134,6 +137,9 @@ fn whole(value: Value<'_>) -> Result<i64, Fault> {
         }
         Value::Boolean(is) => Ok(is.into()),
         Value::Text(text) => {
+            if let Some(whole) = short_whole(text.as_bytes()) {
+                return Ok(whole);
+            }
             let digits = text.trim();
             digits.parse().map_err(|error: ParseIntError| match error.kind() {
                 IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => range(),
@@ -143,6 +149,31 @@ fn whole(value: Value<'_>) -> Result<i64, Fault> {
         _ => Err(impossible(value, Kind::Whole)),
     }
 }
+
+/// The whole number of a text of a few digits, with a minus or without. None for any other text,
+/// which may be a whole number all the same.
+#[inline]
+fn short_whole(text: &[u8]) -> Option<i64> {
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || digits.len() > SHORT_DIGITS_MAX {
+        return None;
+    }
+    let mut whole = 0;
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        whole = whole * 10 + i64::from(digit);
+    }
+    Some(if is_negative { -whole } else { whole })
+}
+
+/// So many digits are always within 64 bits.
+const SHORT_DIGITS_MAX: usize = 18;
 
 /// The value as a NUMBER.
 pub(crate) fn number(value: Value<'_>) -> Result<Number, Fault> {
@@ -277,4 +308,27 @@ fn no_moment(text: &str, kind: Kind) -> Fault {
 fn impossible(value: Value<'_>, kind: Kind) -> Fault {
     let say = format!("a value of kind {} can't be cast to {kind}", Kind::of(value));
     Fault::new(SqlState::CANNOT_COERCE, say)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text that is read in a short way is the number that the long way makes of it; of any other
+    /// the short way says nothing.
+    #[test]
+    fn a_short_text_is_the_whole_number_that_it_is_by_the_long_way() {
+        for digits in ["0", "7", "007", "123456", "2147483648", "999999999999999999"] {
+            for text in [digits.to_string(), format!("-{digits}")] {
+                assert_eq!(short_whole(text.as_bytes()), text.parse().ok(), "{text:?}");
+            }
+        }
+        for text in ["", "-", "+1", " 1", "1 ", "1.0", "1e3", "--1", "1-", "1234567890123456789"] {
+            assert_eq!(short_whole(text.as_bytes()), None, "{text:?}");
+        }
+        let read = |text| whole(Value::Text(text)).map_err(|fault| fault.state());
+        assert_eq!(read(" +1234567890123456789 "), Ok(1_234_567_890_123_456_789));
+        assert_eq!(read("9223372036854775808"), Err(SqlState::NUMERIC_VALUE_OUT_OF_RANGE));
+        assert_eq!(read("1-"), Err(SqlState::INVALID_TEXT_REPRESENTATION));
+    }
 }

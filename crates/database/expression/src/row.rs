@@ -5,6 +5,8 @@
 
 use value::{OwnedValue, Value};
 
+use crate::Rows;
+
 /// One row.
 pub trait Row {
     /// The value in the column with index `column`.
@@ -14,6 +16,13 @@ pub trait Row {
 
     /// The number of columns.
     fn width(&self) -> usize;
+
+    /// Appends its values to the row that was begun in `into`.
+    fn append_to(&self, into: &mut Rows) {
+        for column in 0..self.width() {
+            into.push_value(self.value(column));
+        }
+    }
 }
 
 impl Row for Vec<Value<'_>> {
@@ -92,6 +101,11 @@ impl Row for Joined<'_> {
 
     fn width(&self) -> usize {
         self.left_width + self.right.width()
+    }
+
+    fn append_to(&self, into: &mut Rows) {
+        self.left.append_to(into);
+        self.right.append_to(into);
     }
 }
 

@@ -111,7 +111,9 @@ impl Rows {
     ///
     /// # Panics When it hasn't `width` columns.
     pub fn push_row(&mut self, row: &dyn Row) {
-        self.push((0..row.width()).map(|column| row.value(column)));
+        self.begin_row();
+        row.append_to(self);
+        self.assert_whole();
     }
 
     /// Appends the row of the columns of `left` and then of `right`.
@@ -119,34 +121,25 @@ impl Rows {
     /// # Panics When they haven't `width` columns together.
     pub fn push_joined(&mut self, left: &dyn Row, right: &dyn Row) {
         self.begin_row();
-        for row in [left, right] {
-            for column in 0..row.width() {
-                self.push_value(row.value(column));
-            }
-        }
+        left.append_to(self);
+        right.append_to(self);
         self.assert_whole();
     }
 
     /// Begins a row; `width` calls of [`Rows::push_value`] follow, or [`Rows::drop_row`]. It counts
     /// as a row from now on.
+    #[inline]
     pub fn begin_row(&mut self) {
         self.assert_whole();
         self.count += 1;
     }
 
     /// Appends the next value of the row that was begun.
+    #[inline]
     pub fn push_value(&mut self, value: Value<'_>) {
         let cell = match value {
-            Value::Text(text) => {
-                let start = self.texts.len();
-                self.texts.push_str(text);
-                Cell::Text { start, end: self.texts.len() }
-            }
-            Value::Bytes(bytes) => {
-                let start = self.bytes.len();
-                self.bytes.extend_from_slice(bytes);
-                Cell::Bytes { start, end: self.bytes.len() }
-            }
+            Value::Text(text) => self.text_cell(text),
+            Value::Bytes(bytes) => self.bytes_cell(bytes),
             Value::Null => Cell::Plain(Value::Null),
             Value::Int(int) => Cell::Plain(Value::Int(int)),
             Value::Number(number) => Cell::Plain(Value::Number(number)),
@@ -157,6 +150,34 @@ impl Rows {
             Value::Interval(span) => Cell::Plain(Value::Interval(span)),
         };
         self.cells.push(cell);
+    }
+
+    /// Appends the cells of a row of another run to the row that was begun.
+    fn append_cells(&mut self, of: &Rows, row: usize) {
+        let begin = row * of.width;
+        self.cells.reserve(of.width);
+        for cell in &of.cells[begin..begin + of.width] {
+            let copied = match *cell {
+                Cell::Plain(_) => *cell,
+                Cell::Text { start, end } => self.text_cell(&of.texts[start..end]),
+                Cell::Bytes { start, end } => self.bytes_cell(&of.bytes[start..end]),
+            };
+            self.cells.push(copied);
+        }
+    }
+
+    /// The cell of a text, which is put behind the others.
+    fn text_cell(&mut self, text: &str) -> Cell {
+        let start = self.texts.len();
+        self.texts.push_str(text);
+        Cell::Text { start, end: self.texts.len() }
+    }
+
+    /// The cell of bytes, which are put behind the others.
+    fn bytes_cell(&mut self, bytes: &[u8]) -> Cell {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        Cell::Bytes { start, end: self.bytes.len() }
     }
 
     /// Takes the last row back, also one that was only begun.
@@ -273,6 +294,11 @@ impl Row for RowOf<'_> {
     fn width(&self) -> usize {
         self.rows.width
     }
+
+    /// Cells are copied as they are: no value is looked at.
+    fn append_to(&self, into: &mut Rows) {
+        into.append_cells(self.rows, self.row);
+    }
 }
 
 #[cfg(test)]
@@ -301,6 +327,36 @@ mod tests {
         assert_eq!(values(&rows, 1), second.to_vec());
         rows.clear();
         assert!(rows.is_empty() && rows.bytes_used() == 0);
+    }
+
+    /// A row of a run is copied cell by cell, and is the one that its values make.
+    #[test]
+    fn rows_of_a_run_are_copied_into_another() {
+        let mut rows = Rows::new(3);
+        rows.push([Value::Text("añb"), Value::Int(7), Value::Bytes(&[0, 255])]);
+        rows.push([Value::Null, Value::Text(""), Value::Bytes(&[])]);
+        rows.push([Value::Text("c"), Value::Double(0.5), Value::Bytes(&[9])]);
+        let (mut copied, mut made) = (Rows::new(6), Rows::new(6));
+        copied.push_joined(&rows.row(2), &rows.row(0));
+        copied.push_row(&crate::Joined::new(&rows.row(0), &rows.row(1)));
+        for (one, other) in [(2, 0), (0, 1)] {
+            made.push(values(&rows, one).into_iter().chain(values(&rows, other)));
+        }
+        for row in 0..2 {
+            assert_eq!(values(&copied, row), values(&made, row));
+        }
+        assert_eq!(copied.bytes_used(), made.bytes_used());
+        copied.truncate(1);
+        copied.push_row(&made.row(1));
+        assert_eq!(values(&copied, 1), values(&made, 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "exactly 2 values")]
+    fn a_row_of_another_width_is_no_row() {
+        let mut rows = Rows::new(1);
+        rows.push([Value::Int(1)]);
+        Rows::new(2).push_row(&rows.row(0));
     }
 
     #[test]

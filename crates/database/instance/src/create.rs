@@ -277,6 +277,7 @@ fn first_content(
         checkpoint_scn: Scn::new(1),
         newest_log: 0,
         doublewrite_slots: creation.doublewrite_slots,
+        probed: None,
         tablespaces: Vec::new(),
         data_files: Vec::new(),
         log_groups: Vec::new(),

@@ -7,7 +7,6 @@ use std::path::Path;
 use cache::DataFile;
 use change::Layer;
 use format::RESTORE_ALL;
-use os::probe::{AtOnce, DurableWrite, ProbeConfig, WRITES_AT_ONCE, durable_writes};
 use os::{Cause, Disk, File, FileOptions, OwnedFiles, Session};
 use recovery::{Layout, Progress, Recovered, recover};
 use redo::RedoConfig;
@@ -16,20 +15,17 @@ use space::{
     unfinished,
 };
 use stop::Stop;
-use waits::Nanos;
 
 use crate::Parameters;
 use crate::create::{DOUBLEWRITE_NAME, doublewrite_path, file_options, redo_config};
 use crate::incremental::Pace;
 use crate::lost_logs::check_lost;
+use crate::redo_write::RedoWrite;
 use crate::tablespaces::check_buffers;
 
 /// The layers, each of which owns kinds of blocks.
 pub(crate) static LAYERS: [&Layer; 4] =
     [&space::LAYER, &txn::undo::LAYER, &access::LAYER, &access::INDEX_LAYER];
-
-/// Long enough to tell ways of a durable write apart that differ much.
-const PROBE: ProbeConfig = ProbeConfig { rounds_min: 16, length: Nanos::from_millis(20) };
 
 /// The files of a database that isn't open.
 pub(crate) struct Mounted {
@@ -71,68 +67,6 @@ fn settle_names(disk: &Disk, redo: &RedoConfig, session: &Session) -> Result<(),
     Ok(())
 }
 
-/// Whether a probe fails for this cause only because its own file can't be made.
-fn is_of_probe_file(cause: Cause) -> bool {
-    matches!(cause, Cause::NoSpace | Cause::FileTooLarge | Cause::PermissionDenied)
-}
-
-/// How redo is written, and what is known of such a write.
-struct RedoWrite {
-    way: DurableWrite,
-    /// The time that it takes.
-    takes: Option<Nanos>,
-    /// What several at once take.
-    at_once: Option<AtOnce>,
-}
-
-impl RedoWrite {
-    fn untried(way: DurableWrite) -> RedoWrite {
-        RedoWrite { way, takes: None, at_once: None }
-    }
-
-    /// The most writes in flight where the parameter leaves that open (IN39).
-    fn in_flight(&self, parameters: &Parameters) -> u32 {
-        match (parameters.log_writes_in_flight, self.at_once) {
-            (0, Some(at_once)) if at_once.is_worth_it() => {
-                WRITES_AT_ONCE.min(parameters.log_buffer_parts().saturating_sub(1)).max(1)
-            }
-            (0, _) => 1,
-            (most, _) => most,
-        }
-    }
-}
-
-/// The fastest way to make a write of redo durable, and the time that such a write takes. Where the
-/// probe's file can't be made, on a full disk or for want of a right to write in the directory, a
-/// default is taken, and the database opens.
-fn probed(
-    disk: &Disk,
-    directory: &Path,
-    options: FileOptions,
-    session: &Session,
-) -> Result<RedoWrite, Stop> {
-    match durable_writes(disk, directory, session, &PROBE) {
-        Ok(report) => {
-            let picked = report.timings.iter().find(|timing| timing.way == report.pick);
-            let takes = picked.map(|timing| timing.median);
-            Ok(RedoWrite { way: report.pick, takes, at_once: report.at_once })
-        }
-        Err(error) if is_of_probe_file(error.cause()) => {
-            // Where direct I/O is chosen, data files are opened with it already.
-            let way = match options.direct {
-                true => DurableWrite::DirectThenSync,
-                false => DurableWrite::BufferedThenSync,
-            };
-            session.os().notice(&format!(
-                "redo is written with \"{way}\", which may not be the fastest way here, because \
-                 the ways couldn't be compared: {error}"
-            ));
-            Ok(RedoWrite::untried(way))
-        }
-        Err(error) => Err(Stop::from(error)),
-    }
-}
-
 impl Mounted {
     pub(crate) fn new(
         disk: &Disk,
@@ -151,10 +85,7 @@ impl Mounted {
         check_buffers(&content, parameters)?;
         let memory = session.os().memory_bytes();
         parameters.check(content.system().block_size, content.doublewrite_slots, memory)?;
-        let redo_write = match parameters.redo_write {
-            Some(way) => RedoWrite::untried(way),
-            None => probed(disk, directory, options, session)?,
-        };
+        let redo_write = RedoWrite::choose(disk, directory, parameters, content.probed, session)?;
         // This opening owns all files before it writes to one (IN12).
         let mut owned = OwnedFiles::default();
         let files = open_data_files(disk, directory, options, &content, &mut owned, session)?;
@@ -172,7 +103,7 @@ impl Mounted {
         settle_names(disk, &redo, session)?;
         redo.lock_members(disk, session)?;
         check_lost(disk, directory, &content, &redo, session)?;
-        control.settle(session).map_err(Stop::from)?;
+        control.settle(redo_write.found, session).map_err(Stop::from)?;
         remove_leftovers(disk, directory, &content, session)?;
         let lost = redo::examine(disk, &mut redo, session)?;
         if !lost.is_empty() {

@@ -7,7 +7,7 @@
 
 use std::ops::Bound;
 
-use access::{Direction, Index, RowAddress};
+use access::{Direction, EachRow, Index, RowAddress};
 use os::Session;
 use stop::Stop;
 use txn::View;
@@ -104,10 +104,10 @@ impl Relation {
     ) -> Result<(), Stop> {
         self.check_view(view)?;
         let (mut damaged, misreads) = (Ok(()), Misreads::default());
-        let mut visit = |address, row: &[u8]| match self.row_for(row, &misreads) {
+        let mut visit = EachRow::new(|address, row: &[u8]| match self.row_for(row, &misreads) {
             Ok(row) => visit(address, row),
             Err(stop) => damaged = Err(stop),
-        };
+        });
         let scanned = self.heap().visit(view, &mut visit, session);
         self.check_there(session)?;
         scanned.and(damaged)?;

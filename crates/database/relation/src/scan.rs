@@ -6,7 +6,7 @@
 //!
 //! Callers: SQL; statistics.
 
-use access::{HeapScan, RowAddress, Sampled};
+use access::{EachRow, HeapScan, RowAddress, Sampled};
 use os::Session;
 use stop::Stop;
 use txn::View;
@@ -52,16 +52,16 @@ impl Relation {
     pub fn scan_next(
         &self,
         state: &mut ScanState,
-        visit: &mut dyn FnMut(RowAddress, RowView<'_>),
+        mut visit: impl FnMut(RowAddress, RowView<'_>),
         session: &Session,
     ) -> Result<bool, Stop> {
         let view = state.renewed.take().unwrap_or(state.view);
         self.check_view(view)?;
         let (mut damaged, misreads) = (Ok(()), Misreads::default());
-        let mut visit = |address, row: &[u8]| match self.row_for(row, &misreads) {
+        let mut visit = EachRow::new(|address, row: &[u8]| match self.row_for(row, &misreads) {
             Ok(row) => visit(address, row),
             Err(stop) => damaged = Err(stop),
-        };
+        });
         let scanned = self.heap().scan_next(&mut state.scan, view, &mut visit, session);
         self.check_there(session)?;
         let goes_on = scanned?;

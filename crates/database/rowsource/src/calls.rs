@@ -21,6 +21,7 @@ use crate::hash::group_hash;
 use crate::ordered::CallState;
 use crate::partitions::ReadRows;
 use crate::passes::{Area, Passes};
+use crate::plain::Plain;
 use crate::{AggregateCall, CallKey, CallKeyValue, World};
 
 /// The most arguments of an aggregate.
@@ -84,6 +85,8 @@ pub(crate) struct Calls {
     taken: Vec<Option<Taken>>,
     /// For each call whose equal values come together, those that it has taken last.
     last: Vec<Option<Rows>>,
+    /// What each call takes of a row, if all of them only add up.
+    plain: Option<Vec<Plain>>,
     /// The key of a row in the order of a call's own.
     key: Vec<u8>,
 }
@@ -116,6 +119,7 @@ impl Calls {
         Calls {
             taken: calls.iter().map(taken).collect(),
             last: calls.iter().map(last).collect(),
+            plain: Plain::of_all(&calls),
             key: Vec::new(),
             calls,
         }
@@ -134,6 +138,35 @@ impl Calls {
     /// The accumulators of a new group.
     pub(crate) fn accumulators(&self) -> impl Iterator<Item = CallState> {
         self.calls.iter().map(CallState::new)
+    }
+
+    /// Gives all rows of a batch to the accumulators of their one group, if the calls only add up.
+    /// Returns whether they do.
+    pub(crate) fn take_all(
+        &self,
+        rows: &Rows,
+        accumulators: &mut [CallState],
+    ) -> Result<bool, Stop> {
+        let Some(plain) = &self.plain else { return Ok(false) };
+        for (plain, accumulator) in plain.iter().zip(accumulators) {
+            plain.add_all(rows, accumulator)?;
+        }
+        Ok(true)
+    }
+
+    /// Gives a row to the accumulators of its group, if the calls only add up. Returns whether they
+    /// do.
+    #[inline]
+    pub(crate) fn take_plain(
+        &self,
+        row: RowOf<'_>,
+        accumulators: &mut [CallState],
+    ) -> Result<bool, Stop> {
+        let Some(plain) = &self.plain else { return Ok(false) };
+        for (plain, accumulator) in plain.iter().zip(accumulators) {
+            plain.add(row, accumulator)?;
+        }
+        Ok(true)
     }
 
     /// Gives a row to the accumulators of its group.
@@ -196,7 +229,7 @@ impl Calls {
         area: &mut Area,
         world: &W,
     ) -> Result<(), Stop> {
-        let Calls { calls, taken, last, key } = self;
+        let Calls { calls, taken, last, key, .. } = self;
         last.iter_mut().flatten().for_each(Rows::clear);
         let mut beside = 0;
         for (number, taken) in taken.iter_mut().enumerate() {

@@ -141,16 +141,19 @@ impl State {
                 self.passes.set_aside(rows, number, hash, area, world)?;
                 continue;
             };
+            let at = group as usize * calls;
+            let row = self.batch.rows.row(number);
+            if self.calls.take_plain(row, &mut self.accumulators[at..at + calls])? {
+                continue;
+            }
             let used = self.used();
             let before = self.beside;
-            let at = group as usize * calls;
             let target = Target {
                 group,
                 accumulators: &mut self.accumulators[at..at + calls],
                 used,
                 beside: &mut self.beside,
             };
-            let row = self.batch.rows.row(number);
             self.calls.take(row, target, &mut self.area, &with, world)?;
             if self.beside > before {
                 self.area.memory.need(self.used(), world);

@@ -18,11 +18,12 @@
 //! | `world` | [`World`], [`Spill`], [`Counts`], [`Figures`] |
 //! | `source` | [`Source`], [`WorkArea`], [`BATCH_ROWS_MAX`] |
 //! | `plan` | what the planner says to a source: keys, kinds of joins, calls of aggregates |
-//! | `filter`, `project`, `limit`, `values`, `append` | what needs no memory |
+//! | `filter`, `project`, `limit`, `ties`, `values`, `append` | what needs no memory |
 //! | `order`, `top` | [`Sort`]: all rows in order, or the first few |
 //! | `distinct`, `set_operation` | [`Distinct`], [`Unique`], [`SetOperation`] |
 //! | `hash_aggregate`, `sorted_aggregate` | [`HashAggregate`], [`SortedAggregate`] |
 //! | `calls`, `ordered` | what each row gives to the aggregates of its group, in which order |
+//! | `plain` | calls that only add up |
 //! | `hash_join/` | [`HashJoin`] |
 //! | `merge_join`, `nested_loop` | [`MergeJoin`], [`NestedLoop`] |
 //! | `materialise` | [`Materialise`]: rows that are read again |
@@ -35,6 +36,7 @@
 //! | `Filter::new(input, condition)` | the input | of the input |
 //! | `Project::new(input, expressions)` | one column for each expression | of the input |
 //! | `Limit::new(input, cut)`, `Limit::one_with(input, cut)` | the input | of the input |
+//! | `Ties::new(input, cut, columns)` | the input | of the input, which is in order of these |
 //! | `Values::new(width, rows)` | `width` columns | as they are listed |
 //! | `Append::new(inputs)` | the first input | one input after the other |
 //! | `Sort::new(input, keys)`, `Sort::top(input, keys, cut)` | the input | of the keys; stable |
@@ -74,6 +76,7 @@ mod order;
 mod ordered;
 mod partitions;
 mod passes;
+mod plain;
 mod plan;
 mod project;
 mod set_operation;
@@ -81,6 +84,7 @@ mod sorted_aggregate;
 mod source;
 mod store;
 mod table;
+mod ties;
 mod top;
 mod values;
 mod world;
@@ -104,5 +108,6 @@ pub use project::Project;
 pub use set_operation::SetOperation;
 pub use sorted_aggregate::SortedAggregate;
 pub use source::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Source, WorkArea};
+pub use ties::Ties;
 pub use values::Values;
 pub use world::{Counts, Figures, Spill, World};

@@ -1,9 +1,10 @@
-//! Rows in order: all of them, by a sort of crate `sort`, or the first few, by a heap.
+//! Rows in order: all of them, by a sort of crate `sort`, or the first few, by a list of those that
+//! may be among them.
 //!
 //! ```text
 //!   Start ──all wanted──▶ SortState ──▶ Sorted ──▶ Over
 //!     │                      ▲
-//!     └──few wanted──▶ heap ─┴─(memory ends)
+//!     └──few wanted──▶ Top ──┴─(memory ends)
 //!                       └──────────────▶ First ──▶ Over
 //! ```
 //!
@@ -12,7 +13,7 @@
 //! together.
 //!
 //! Invariants
-//!   * equal keys keep the order of the input, with a heap as without
+//!   * equal keys keep the order of the input, whether all rows are wanted or few
 //!   * keys that are equal in SQL have equal bytes, whatever their kinds were (rule RS9)
 //!
 //! Callers: plans, for ORDER BY, and below merge joins and sorted groups; `ordered`, for its keys.
@@ -25,7 +26,7 @@ use value::{Timestamp, Value, key_push};
 use crate::limit::CutRows;
 use crate::memory::Memory;
 use crate::source::{has_room, with_whole_batches};
-use crate::top::{First, Top};
+use crate::top::{First, Kept, Top};
 use crate::{Cut, SortKey, Source, Spill, WorkArea, World};
 
 /// The longest key, in bytes: half a record, so that parts of a row are not too short.
@@ -35,7 +36,7 @@ const KEY_BYTES_MAX: usize = RECORD_BYTES_MAX / 2;
 const ENDS: u8 = 0;
 const GOES_ON: u8 = 1;
 
-/// The most rows for which a heap is tried.
+/// The most rows that are kept without a sort, if there is memory for them.
 const TOP_ROWS_MAX: u64 = 1 << 20;
 
 /// What comes next.
@@ -53,7 +54,7 @@ pub struct Sort<S> {
     /// Which rows are wanted at all.
     cut: Option<Cut>,
     phase: Phase,
-    /// The heap's memory; a sort has its own grant.
+    /// The memory of the first rows; a sort has its own grant.
     memory: Memory,
     /// A row of several parts.
     row: Vec<u8>,
@@ -135,7 +136,7 @@ impl<S> Sort<S> {
                 }
             }
             Phase::First(first) => match first.next() {
-                Some(row) => into.read_row(&row).map(|()| true).map_err(Stop::from),
+                Some(kept) => into.read_row(kept.row()).map(|()| true).map_err(Stop::from),
                 None => Ok(false),
             },
             Phase::Start | Phase::Over => Ok(false),
@@ -149,12 +150,12 @@ impl<S> Sort<S> {
         self.phase = Phase::Over;
         self.row = Vec::new();
         self.memory.close(world);
-        let heap_bytes = self.memory.bytes_max();
-        self.most.memory_bytes_max = self.most.memory_bytes_max.max(heap_bytes);
+        let first_bytes = self.memory.bytes_max();
+        self.most.memory_bytes_max = self.most.memory_bytes_max.max(first_bytes);
     }
 }
 
-/// Gives all rows of an input to a heap or a sort.
+/// Gives all rows of an input to the first rows or a sort.
 fn take_all<W: World, S: Source<W>>(
     input: &mut S,
     width: usize,
@@ -178,7 +179,7 @@ fn take_all<W: World, S: Source<W>>(
     Ok(())
 }
 
-/// Rows on their way into a heap or a sort.
+/// Rows on their way to the first rows or into a sort.
 struct Taking<'k> {
     keys: &'k [SortKey],
     top: Option<Top>,
@@ -203,23 +204,12 @@ impl Taking<'_> {
             return Ok(());
         }
         if self.sort.is_none() {
-            if let Some(top) = &mut self.top {
-                self.record.clear();
-                rows.write_row(row, &mut self.record);
-                let bytes = top.bytes_with(&self.key, &self.record);
-                if memory.ask(bytes, world) || top.is_empty() {
-                    memory.need(bytes, world);
-                    top.add(&self.key, &self.record);
-                    return Ok(());
-                }
+            if self.keep(rows, row, memory, world) {
+                return Ok(());
             }
             self.sort = Some(new_sort(world)?);
-            let rows = self.top.as_mut().map(Top::take_all).unwrap_or_default();
-            for wanted in rows {
-                self.record.clear();
-                self.record.push(ENDS);
-                self.record.extend_from_slice(&wanted.row);
-                self.push(&wanted.key, world)?;
+            for kept in self.top.as_mut().map(Top::take_all).unwrap_or_default() {
+                self.push_kept(&kept, world)?;
             }
             memory.close(world);
         }
@@ -230,6 +220,34 @@ impl Taking<'_> {
         let pushed = self.push(&key, world);
         self.key = key;
         pushed
+    }
+
+    /// Adds the row to the first rows. Returns false if these aren't kept, or memory has no room.
+    fn keep<W: World>(&mut self, rows: &Rows, row: usize, memory: &mut Memory, world: &W) -> bool {
+        let Some(top) = &mut self.top else { return false };
+        self.record.clear();
+        rows.write_row(row, &mut self.record);
+        let mut bytes = top.bytes_with(&self.key, &self.record);
+        if !memory.ask(bytes, world) && !top.is_empty() {
+            if !top.make_room() {
+                return false;
+            }
+            bytes = top.bytes_with(&self.key, &self.record);
+            if !memory.ask(bytes, world) {
+                return false;
+            }
+        }
+        memory.need(bytes, world);
+        top.add(&self.key, &self.record);
+        true
+    }
+
+    /// Gives a row that was kept to the sort.
+    fn push_kept<W: World>(&mut self, kept: &Kept, world: &W) -> Result<(), Stop> {
+        self.record.clear();
+        self.record.push(ENDS);
+        self.record.extend_from_slice(kept.row());
+        self.push(kept.key(), world)
     }
 
     /// Gives `record` to the sort, in parts if it is too long.

@@ -98,6 +98,11 @@ impl State {
 
     /// Gives the rows in hand to the group in hand, until one is of another group.
     fn take<W: World>(&mut self, world: &mut W) -> Result<(), Stop> {
+        let is_one_group = self.keys.is_empty() && self.at == 0;
+        if is_one_group && self.calls.take_all(&self.batch, &mut self.accumulators)? {
+            self.at = self.batch.len();
+            return Ok(());
+        }
         let mut with = world.evaluation();
         while self.at < self.batch.len() {
             if with.arena.is_large() {
@@ -109,6 +114,10 @@ impl State {
             let row = self.batch.row(self.at);
             if !group_equal(row, &self.keys, self.group.row(0)) {
                 break;
+            }
+            if self.calls.take_plain(row, &mut self.accumulators)? {
+                self.at += 1;
+                continue;
             }
             let before = self.beside;
             let target = Target {

@@ -2,6 +2,8 @@
 //!
 //! Callers: plans, for VALUES and INSERT; one row without columns for a SELECT without FROM.
 
+use std::sync::Arc;
+
 use expression::{Expression, NoRow, Rows};
 use stop::Stop;
 
@@ -12,13 +14,14 @@ use crate::{Source, World};
 #[derive(Debug)]
 pub struct Values {
     width: usize,
-    rows: Vec<Vec<Expression>>,
+    /// The plan's own: a statement may have many rows.
+    rows: Arc<[Vec<Expression>]>,
     next: usize,
 }
 
 impl Values {
     /// These rows, each of `width` expressions.
-    pub fn new(width: usize, rows: Vec<Vec<Expression>>) -> Values {
+    pub fn new(width: usize, rows: Arc<[Vec<Expression>]>) -> Values {
         assert!(rows.iter().all(|row| row.len() == width), "all rows have {width} columns");
         Values { width, rows, next: 0 }
     }

@@ -70,7 +70,7 @@ fn sources(left: &Given, right: &Given) -> Vec<(&'static str, Boxed)> {
         ("limit", boxed(Limit::new(left.clone(), cut.clone()))),
         ("append", boxed(Append::new(vec![left.clone(), right.clone()]))),
         ("measured", boxed(Measured::new(Filter::new(left.clone(), is_low()), 2))),
-        ("values", boxed(Values::new(1, vec![vec![constant(1)]; 20]))),
+        ("values", boxed(Values::new(1, vec![vec![constant(1)]; 20].into()))),
         ("sort", boxed(Sort::new(left.clone(), by.clone()))),
         ("top", boxed(Sort::top(left.clone(), by, cut))),
         ("distinct", boxed(Distinct::new(left.clone(), vec![2]))),

@@ -84,7 +84,7 @@ fn inputs_and_listed_rows_come_one_after_the_other() {
             assert!(found.iter().map(shown).eq(expected));
         }
         source.close(&mut world);
-        let mut one = Values::new(0, vec![vec![]]);
+        let mut one = Values::new(0, vec![Vec::<Expression>::new()].into());
         assert_eq!(all(&mut one, &mut world).expect("no fault"), vec![common::Row::new()]);
     });
 }

@@ -264,6 +264,44 @@ fn sorted_groups_are_those_of_a_naive_count() {
     }
 }
 
+/// Calls that only add up.
+fn sums() -> Vec<AggregateCall> {
+    let of = |aggregate, number: usize| call(aggregate, vec![column(number)]);
+    vec![
+        call(Aggregate::CountAll, vec![]),
+        of(Aggregate::Count, 1),
+        of(Aggregate::Sum, 2),
+        of(Aggregate::Avg, 2),
+        of(Aggregate::VarPop, 2),
+    ]
+}
+
+/// Calls that only add up take batches, or rows, in a short way, and give what others give.
+#[test]
+fn sums_and_counts_are_those_of_a_naive_count() {
+    let keys: [&[usize]; 3] = [&[], &[1], &[0, 1]];
+    for (seed, count) in [0, 1, 60, 1_500].into_iter().enumerate() {
+        for keys in keys {
+            run_clean(seed as u64, move |simulated, session| {
+                let rows = some(seed as u64, count, 10);
+                let together: Vec<Row> = grouped(&rows, keys).concat();
+                let expected = model(&together, keys, &sums());
+                for budget in BUDGETS {
+                    let what = format!("{count} rows by {keys:?}");
+                    let given = Given::new(WIDTH, &together);
+                    let mut source = SortedAggregate::new(given, keys.to_vec(), sums());
+                    check(&mut source, &expected, budget, &what, simulated, session);
+                    if !keys.is_empty() {
+                        let given = Given::new(WIDTH, &rows);
+                        let mut source = HashAggregate::new(given, keys.to_vec(), sums());
+                        check(&mut source, &expected, budget, &what, simulated, session);
+                    }
+                }
+            });
+        }
+    }
+}
+
 /// DISTINCT gives one of each rows that are equal, and `Unique` the first of neighbours.
 #[test]
 fn each_different_row_comes_once() {

@@ -6,7 +6,7 @@ mod common;
 
 use common::{BUDGETS, Given, Row, TestWorld, WIDTH, all, constant, rows, run_clean, shown};
 use expression::{Expression, Kind};
-use rowsource::{Cut, Limit, Sort, SortKey, Source};
+use rowsource::{Cut, Limit, Sort, SortKey, Source, Ties};
 use testbed::Dice;
 use value::{Direction, NullOrdering, OwnedValue, Value};
 
@@ -88,7 +88,7 @@ fn cut(offset: Option<i64>, count: Option<i64>) -> Cut {
     Cut { offset: offset.map(constant), count: count.map(constant) }
 }
 
-/// The first rows are those of the whole order, whether a heap holds them or not.
+/// The first rows are those of the whole order, whether memory has room for them or not.
 #[test]
 fn the_first_rows_are_those_of_the_whole_order() {
     for (seed, (count, filling)) in [(0, 0), (400, 10), (3_000, 300)].into_iter().enumerate() {
@@ -103,6 +103,11 @@ fn the_first_rows_are_those_of_the_whole_order() {
                     (Some(1), None),
                     (Some(300), Some(2_000)),
                     (Some(5_000), Some(5)),
+                    (None, Some(120)),
+                    (None, Some(count as i64 / 2 + 1)),
+                    (None, Some((count as i64 - 1).max(0))),
+                    (None, Some(count as i64)),
+                    (None, Some(count as i64 + 1)),
                 ];
                 for (offset, first) in cuts {
                     let skipped = offset.unwrap_or(0) as usize;
@@ -122,6 +127,58 @@ fn the_first_rows_are_those_of_the_whole_order() {
             }
         });
     }
+}
+
+/// Where memory has room for the wanted rows and for some others, rows are given up, and none goes
+/// to a file.
+#[test]
+fn the_first_rows_need_no_file_where_memory_has_room_for_them() {
+    run_clean(1, |simulated, session| {
+        let rows = rows(&mut Dice(1), 3_000, 40, 300);
+        // A grant has an eighth, 256 KiB: room for 400 rows, and not for 800.
+        let mut world = TestWorld::new(2 << 20, simulated, session);
+        let keys = vec![key(2, Kind::Whole, DOWN, LAST)];
+        let mut sort = Sort::top(Given::new(WIDTH, &rows), keys, cut(None, Some(400)));
+        let found = texts(&all(&mut sort, &mut world).expect("no fault"));
+        assert!(found.into_iter().eq(rows.iter().rev().take(400).map(shown)));
+        let area = Source::<TestWorld<'static>>::work_area(&sort);
+        assert_eq!(area.temp_bytes, 0);
+        assert!(area.memory_bytes_max <= 256 << 10, "{area:?}");
+        sort.close(&mut world);
+    });
+}
+
+/// WITH TIES gives as many rows as are asked for, and those that are equal to the last of them.
+#[test]
+fn rows_that_are_equal_to_the_last_one_come_too() {
+    run_clean(1, |simulated, session| {
+        let numbers = [1, 1, 2, 2, 2, 3, 3].map(|number| vec![Value::Int(number).to_owned()]);
+        let mut rows: Vec<Row> = numbers.to_vec();
+        rows.extend([vec![OwnedValue::NULL], vec![OwnedValue::NULL]]);
+        let mut world = TestWorld::new(0, simulated, session);
+        for (offset, count, expected) in [
+            (None, Some(0), 0),
+            (None, Some(1), 2),
+            (None, Some(2), 2),
+            (Some(1), Some(2), 4),
+            (Some(5), Some(1), 2),
+            (Some(6), Some(2), 3),
+            (Some(20), Some(1), 0),
+            (None, Some(50), 9),
+            (Some(2), None, 7),
+        ] {
+            let mut ties = Ties::new(Given::new(1, &rows), cut(offset, count), vec![0]);
+            for _ in 0..2 {
+                let found = all(&mut ties, &mut world).expect("no fault");
+                assert_eq!(found.len(), expected, "{offset:?} {count:?}");
+            }
+            ties.close(&mut world);
+        }
+        // Without columns all rows are equal.
+        let mut ties = Ties::new(Given::new(1, &rows), cut(None, Some(1)), Vec::new());
+        assert_eq!(all(&mut ties, &mut world).expect("no fault").len(), 9);
+        ties.close(&mut world);
+    });
 }
 
 /// A key that is too long is refused whatever the memory, and nothing is left.

@@ -7,7 +7,8 @@
 //!
 //! Invariants
 //!   * nothing is locked, and rows are as of one snapshot
-//!   * what is computed under a latch is the sample alone
+//!   * under a block's latch only the sample is computed
+//!   * what other sessions find out meanwhile of other columns stays: it is merged when it is kept
 //!
 //! Callers: `define`.
 //! Source: PostgreSQL's `analyze.c`; Oracle's clustering factor.
@@ -15,9 +16,9 @@
 use std::collections::BTreeMap;
 
 use access::{Direction, RowAddress, Sampled};
-use catalog::IndexStatistics as KeptIndex;
+use catalog::{IndexStatistics as KeptIndex, TableStatistics as Kept};
 use ids::{Dba, ObjectNo};
-use relation::{Bounds, Relation};
+use relation::{Bounds, Relation, TableDefinition};
 use sort::Grant;
 use stop::Stop;
 use syntax::{Analyze, AnalyzeHow, AnalyzeTable};
@@ -87,7 +88,8 @@ impl Frame<'_> {
         let relation = self.catalog.relation(&table.name, self.session)?;
         let object = relation.definition().object;
         if how == AnalyzeHow::Delete {
-            return self.catalog.set_statistics(object, None, self.session);
+            let without = |_: &TableDefinition, before: Option<&Kept>| table.others_of(before);
+            return self.catalog.change_statistics(object, without, self.session);
         }
         let transactions = self.instance.transactions();
         let snapshot = transactions.keep_snapshot(None, self.session)?;
@@ -95,10 +97,13 @@ impl Frame<'_> {
         let scn = snapshot.scn();
         let found = self.gather(&relation, table, how, view, sizes);
         snapshot.close(self.session);
-        let Found { statistics, indexes, sampled } = found?;
+        let found = found?;
         let moment = Timestamp::from_us(self.session.wall_clock()).unwrap_or(Timestamp::MAX);
-        let kept = statistics.to_kept(indexes, Gathered { sampled, scn, moment });
-        self.catalog.set_statistics(object, Some(kept), self.session)
+        let gathered = Gathered { sampled: found.sampled, scn, moment };
+        let with_others = |definition: &TableDefinition, before: Option<&Kept>| {
+            Some(found.with_others(table, definition, before, gathered))
+        };
+        self.catalog.change_statistics(object, with_others, self.session)
     }
 
     /// Looks at a table and its indexes.
@@ -134,7 +139,12 @@ impl Frame<'_> {
         });
         let found = looked.and_then(|looked| {
             let sampled = sample.offered();
-            let statistics = sample.summarise(looked);
+            let mut statistics = sample.summarise(looked);
+            if let Some(columns) = &table.columns {
+                // Keys of indexes have values of the other columns too.
+                let before = self.catalog.statistics(definition.object, self.session);
+                statistics = statistics.with_others(columns, before.as_deref(), definition);
+            }
             let indexes = self.indexes(relation, &statistics, how, view, sizes)?;
             Ok(Found { statistics, indexes, sampled })
         });
@@ -227,11 +237,43 @@ struct AnalyzedTable {
     columns: Option<Vec<usize>>,
 }
 
+impl AnalyzedTable {
+    /// What stays of the statistics that there were before: those of columns that aren't looked at.
+    fn others_of(&self, before: Option<&Kept>) -> Option<Kept> {
+        let columns = self.columns.as_ref()?;
+        let mut others = before?.clone();
+        others.columns.retain(|place, _| !columns.contains(place));
+        Some(others)
+    }
+}
+
 /// What was found of a table.
 struct Found {
     statistics: TableStatistics,
     indexes: BTreeMap<ObjectNo, KeptIndex>,
     sampled: u64,
+}
+
+impl Found {
+    /// What is kept: columns that weren't looked at are as they were `before`.
+    fn with_others(
+        self,
+        table: &AnalyzedTable,
+        definition: &TableDefinition,
+        before: Option<&Kept>,
+        gathered: Gathered,
+    ) -> Kept {
+        let Found { statistics, indexes, .. } = self;
+        let Some(columns) = &table.columns else { return statistics.to_kept(indexes, gathered) };
+        let others = table.others_of(before);
+        let statistics = statistics.with_others(columns, others.as_ref(), definition);
+        let mut kept = statistics.to_kept(indexes, gathered);
+        let stays = |place: &usize| {
+            others.as_ref().is_some_and(|others| others.columns.contains_key(place))
+        };
+        kept.columns.retain(|place, _| columns.contains(place) || stays(place));
+        kept
+    }
 }
 
 /// What was seen of an index.

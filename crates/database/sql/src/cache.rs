@@ -7,7 +7,7 @@
 //!
 //! Invariants
 //!   * a plan is looked at again after the statement has its snapshot, so one that doesn't hold any
-//!     more is never run (rule SQ30)
+//!     more is never run (rule SQ30); one that a table has outgrown is made anew (rule SQ36)
 //!   * parameters are not looked at: a text has one plan for all their values (rule SQ34)
 //!   * no more than [`TEXTS_MAX`] texts are kept, none longer than [`TEXT_BYTES_MAX`], and for each
 //!     plan its text counts up to [`BYTES_MAX`]; those that weren't used for longest go first
@@ -16,6 +16,7 @@
 //! Source: Oracle's shared pool, with its parent and child cursors.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use catalog::Catalog;
@@ -154,23 +155,30 @@ impl Work {
 }
 
 impl RunCounts {
-    /// Counts what was done.
+    /// Counts what was done. Most runs do only a part of what is counted.
     pub(crate) fn add(&self, work: Work, session: &Session) {
         let Work { runs, fetches, ended, rows, gets, reads, elapsed, cpu } = work;
-        self.executions.fetch_add(runs, session);
-        self.fetches.fetch_add(fetches, session);
-        self.ended.fetch_add(ended, session);
-        self.rows.fetch_add(rows, session);
-        self.gets.fetch_add(gets, session);
-        self.reads.fetch_add(reads, session);
-        self.elapsed_ns.fetch_add(elapsed.0, session);
-        self.cpu_ns.fetch_add(cpu.0, session);
-        self.last_us.store(wall_clock(session), session);
+        let add = |count: &Shared64, more: u64| {
+            if more > 0 {
+                count.fetch_add(more, session);
+            }
+        };
+        add(&self.executions, runs);
+        add(&self.fetches, fetches);
+        add(&self.ended, ended);
+        add(&self.rows, rows);
+        add(&self.gets, gets);
+        add(&self.reads, reads);
+        add(&self.elapsed_ns, elapsed.0);
+        add(&self.cpu_ns, cpu.0);
+        self.last_us.store(call_moment(session), session);
     }
 }
 
-fn wall_clock(session: &Session) -> u64 {
-    u64::try_from(session.wall_clock()).unwrap_or(0)
+/// The moment of the present call, by the wall clock: a statement that is planned and run in one
+/// looks at that once.
+fn call_moment(session: &Session) -> u64 {
+    u64::try_from(session.call_moment()).unwrap_or(0)
 }
 
 /// What a plan is made for beside its text.
@@ -206,6 +214,11 @@ impl Entry {
         }
     }
 
+    /// Its text.
+    pub(crate) fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
     /// A measure of the memory that it takes: a plan is large if its text is.
     fn bytes(&self) -> usize {
         PLAN_BYTES + self.text.len()
@@ -229,35 +242,50 @@ pub(crate) struct Plans {
     clock: Shared64,
 }
 
-/// Plans by their texts.
+/// Plans by the hashes of their texts: to compare texts of which many begin alike takes longer.
 #[derive(Default)]
 struct Kept {
-    texts: BTreeMap<Arc<str>, Vec<Arc<Entry>>>,
+    /// Those of one text stand in the order in which they were made, perhaps among others.
+    texts: BTreeMap<u64, Vec<Arc<Entry>>>,
     /// The bytes of all of them.
     bytes: usize,
 }
 
 impl Kept {
-    /// Puts a plan in place of another one for the same wish. Whether there are too many now.
-    fn put(&mut self, entry: &Arc<Entry>) -> bool {
+    /// Puts a plan of a text with this hash in place of another one for the same wish. Whether there
+    /// are too many now.
+    fn put(&mut self, hash: u64, entry: &Arc<Entry>) -> bool {
         let wish = Wish { said: &entry.said, methods: entry.methods };
         let Kept { texts, bytes } = self;
-        let of_text = texts.entry(Arc::clone(&entry.text)).or_default();
-        of_text.retain(|other| {
-            let goes = other.suits(wish);
+        let of_hash = texts.entry(hash).or_default();
+        of_hash.retain(|other| {
+            let goes = other.text == entry.text && other.suits(wish);
             *bytes -= if goes { other.bytes() } else { 0 };
             !goes
         });
-        of_text.push(Arc::clone(entry));
+        of_hash.push(Arc::clone(entry));
         *bytes += entry.bytes();
         texts.len() > TEXTS_MAX || *bytes > BYTES_MAX
     }
 
-    /// Forgets the plans of a text.
-    fn remove(&mut self, text: &str) {
-        let entries = self.texts.remove(text).unwrap_or_default();
+    /// A plan of this text, which has this hash, that is what is wished for.
+    fn get(&self, hash: u64, text: &str, wish: Wish<'_>) -> Option<&Arc<Entry>> {
+        let of_hash = self.texts.get(&hash)?;
+        of_hash.iter().find(|entry| *entry.text == *text && entry.suits(wish))
+    }
+
+    /// Forgets the plans of all texts with this hash.
+    fn remove(&mut self, hash: u64) {
+        let entries = self.texts.remove(&hash).unwrap_or_default();
         self.bytes -= entries.iter().map(|entry| entry.bytes()).sum::<usize>();
     }
+}
+
+/// The hash of a text: the same in each run.
+fn hash_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text.as_bytes());
+    hasher.finish()
 }
 
 impl Plans {
@@ -274,9 +302,14 @@ impl Plans {
         catalog: &Catalog,
         session: &Session,
     ) -> Option<Arc<Entry>> {
+        // A longer text isn't there, and its hash takes its time.
+        if text.len() > TEXT_BYTES_MAX {
+            return None;
+        }
+        let hash = hash_of(text);
         let found = {
             let kept = self.kept.shared(session);
-            kept.texts.get(text)?.iter().find(|entry| entry.suits(wish)).cloned()?
+            Arc::clone(kept.get(hash, text, wish)?)
         };
         // The dictionary is asked without the latch.
         if !found.plan.basis.holds(catalog, session) {
@@ -290,9 +323,10 @@ impl Plans {
     /// Keeps a plan in place of another one for the same wish.
     pub(crate) fn keep(&self, entry: Entry, session: &Session) -> Arc<Entry> {
         entry.used.store(self.clock.fetch_add(1, session), session);
-        entry.made_us.store(wall_clock(session), session);
+        entry.made_us.store(call_moment(session), session);
         let entry = Arc::new(entry);
-        let is_full = self.kept.exclusive(session).put(&entry);
+        let hash = hash_of(&entry.text);
+        let is_full = self.kept.exclusive(session).put(hash, &entry);
         if is_full {
             self.shrink(session);
         }
@@ -308,16 +342,16 @@ impl Plans {
         };
         // What was used longest ago is found out without the latch: it is a matter of speed only.
         let mut used: Vec<u64> = entries.iter().map(|entry| entry.used.load(session)).collect();
-        used.sort_unstable();
-        let Some(bound) = used.get(used.len() / 10).copied() else { return };
-        let old: Vec<Arc<str>> = entries
-            .iter()
-            .filter(|entry| entry.used.load(session) <= bound)
-            .map(|entry| Arc::clone(&entry.text))
-            .collect();
+        if used.is_empty() {
+            return;
+        }
+        let place = used.len() / 10;
+        let bound = *used.select_nth_unstable(place).1;
+        let old = entries.iter().filter(|entry| entry.used.load(session) <= bound);
+        let old: Vec<u64> = old.map(|entry| hash_of(&entry.text)).collect();
         let mut kept = self.kept.exclusive(session);
-        for text in old {
-            kept.remove(&text);
+        for hash in old {
+            kept.remove(hash);
         }
     }
 
@@ -329,14 +363,19 @@ impl Plans {
 
     /// What is kept, in the order of the texts.
     pub(crate) fn views(&self, session: &Session) -> Vec<StatementView> {
-        let entries: Vec<(u32, Arc<Entry>)> = {
+        let mut entries: Vec<Arc<Entry>> = {
             let kept = self.kept.shared(session);
-            let of_text = |entries: &Vec<Arc<Entry>>| -> Vec<(u32, Arc<Entry>)> {
-                (0..).zip(entries.iter().cloned()).collect()
-            };
-            kept.texts.values().flat_map(of_text).collect()
+            kept.texts.values().flatten().cloned().collect()
         };
-        let view = |(child, entry): (u32, Arc<Entry>)| {
+        // Those of one text stay in their order.
+        entries.sort_by(|one, other| one.text.cmp(&other.text));
+        let mut before: Option<Arc<str>> = None;
+        let mut children = 0..0;
+        let view = |entry: Arc<Entry>| {
+            if before.as_ref() != Some(&entry.text) {
+                (children, before) = (0..u32::MAX, Some(Arc::clone(&entry.text)));
+            }
+            let child = children.next().unwrap_or(u32::MAX);
             let of = |count: &Shared64| count.load(session);
             let counts = &entry.counts;
             let measured = MeasuredRuns::clone(&entry.measured.shared(session));
@@ -388,13 +427,13 @@ pub struct StatementView {
     pub reads: u64,
     /// How long it took.
     pub elapsed: Nanos,
-    /// The part of that on a CPU. Of frequent short runs it is a sample.
+    /// The part of that on a CPU. Of short runs it is a sample.
     pub cpu: Nanos,
     /// How often it was planned, or its plan was found by its text.
     pub parse_calls: u64,
     /// When it came into memory: microseconds since 1970-01-01 00:00 UTC.
     pub first_load_us: u64,
-    /// When runs of it were counted last, in the same way.
+    /// The moment of the call that has counted runs of it last, in the same way.
     pub last_active_us: u64,
 }
 
@@ -473,4 +512,38 @@ fn operations(plan: &FramePlan, measured: &MeasuredRuns) -> Vec<OperationView> {
         object: line.object,
     };
     lines(plan).into_iter().map(operation).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::World;
+
+    /// Such texts are rare, and a plan of another text would give other rows.
+    #[test]
+    fn texts_with_one_hash_have_plans_of_their_own() {
+        let (os, world) = (os::linux::start(), World::new());
+        let wish = Wish { said: &[], methods: Methods::default() };
+        let entry = |text: &str| {
+            let plan = Arc::new(world.plan(text));
+            Arc::new(Entry::new(text, "SELECT", Binds::default(), wish, plan, &os))
+        };
+        let (one, other) = ("select id from emp", "select name from dept");
+        let [first, second, newer] = [one, other, one].map(entry);
+        let mut kept = Kept::default();
+        assert!(!kept.put(7, &first) && !kept.put(7, &second));
+        let is = |kept: &Kept, text: &str, wanted: &Arc<Entry>| {
+            kept.get(7, text, wish).is_some_and(|entry| Arc::ptr_eq(entry, wanted))
+        };
+        assert!(is(&kept, one, &first) && is(&kept, other, &second));
+        assert!(kept.get(7, "select id from dept", wish).is_none(), "it was never planned");
+        assert!(kept.get(8, one, wish).is_none(), "another hash is another text's");
+        // A new plan of the one leaves that of the other.
+        assert!(!kept.put(7, &newer));
+        assert!(is(&kept, one, &newer) && is(&kept, other, &second));
+        assert_eq!(kept.bytes, newer.bytes() + second.bytes());
+        kept.remove(7);
+        assert!(kept.get(7, one, wish).is_none() && kept.get(7, other, wish).is_none());
+        assert_eq!(kept.bytes, 0);
+    }
 }

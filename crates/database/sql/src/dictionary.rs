@@ -7,11 +7,12 @@
 //! ```
 //!
 //! Invariants
-//!   * what is known of a table is made anew when its definition or its statistics are others, and
-//!     its size is looked at again after [`SIZE_HOLDS`]
+//!   * what is known of a table is made anew when its definition, its statistics or its size are
+//!     others; the size is looked at whenever the table is bound, by one get (rule SQ36)
 //!   * no latch is held while the catalog is asked
 //!
-//! Callers: `prepared`, `define`, for each statement that is bound.
+//! Callers: `session`, `define`, for each statement that is bound; `session`, for plans that tables
+//! have outgrown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,15 +24,13 @@ use os::{Os, Session};
 use relation::{IndexDefinition, Relation, TableDefinition};
 use stop::{RefusalKind, Stop};
 use value::Type;
-use waits::{Nanos, Timestamp};
+use waits::Timestamp;
 
 use crate::engine::Engine;
 use crate::names::{Name, PUBLIC};
+use crate::plan::Plan;
 use crate::schema::{Found, Schema, TableInfo, ViewInfo, VirtualTable};
 use crate::statistics::{IndexStatistics, TableStatistics, are_of_use};
-
-/// How long the size of a table is taken to be what it was.
-const SIZE_HOLDS: Nanos = Nanos::from_secs(10);
 
 /// The schemas that are looked at for a name without one, beside that of users.
 const IMPLICIT: [&str; 2] = ["", "pg_catalog"];
@@ -46,8 +45,8 @@ pub(crate) struct Tables {
 struct Known {
     info: Arc<TableInfo>,
     statistics: Option<Arc<catalog::TableStatistics>>,
-    /// When the size was looked at.
-    sized: Timestamp,
+    /// The blocks that it had.
+    blocks: u32,
 }
 
 impl Tables {
@@ -71,49 +70,87 @@ impl Dictionary<'_> {
         let definition = Arc::clone(relation.definition());
         let object = definition.object;
         let statistics = catalog.statistics(object, session);
-        let now = session.now();
+        let Size { blocks, block_bytes } = self.size_of(relation)?;
         let known = engine.tables.known.shared(session).get(&object).cloned();
         if let Some(known) = known
             && Arc::ptr_eq(&known.info.definition, &definition)
             && is_same(known.statistics.as_ref(), statistics.as_ref())
-            && now.since(known.sized) < SIZE_HOLDS
+            && known.blocks == blocks
         {
             return Ok(known.info);
         }
-        let Size { blocks, block_bytes } = self.size_of(relation)?;
         let info = Arc::new(info_of(definition, statistics.as_deref(), blocks, block_bytes));
-        let known = Known { info: Arc::clone(&info), statistics, sized: now };
+        let known = Known { info: Arc::clone(&info), statistics, blocks };
         engine.tables.known.exclusive(session).insert(object, known);
         Ok(info)
     }
 
-    /// The size of a table: of its blocks for rows that were handed out. The first one is the
-    /// segment's header, which ANALYZE doesn't count either.
-    fn size_of(&self, relation: &Relation) -> Result<Size, Stop> {
-        let session = self.session;
-        let runs = relation.heap().runs(session)?;
-        let cache = relation.transactions().changes().cache();
-        let block_size = match runs.first() {
-            Some(run) => cache.block_size_of(run.first.file, session),
-            None => None,
+    /// Whether a table whose rows a plan reads has outgrown it: then the plan isn't wrong, but may
+    /// be a slow one by now (rule SQ36). Mostly nothing is looked at.
+    #[inline]
+    pub(crate) fn has_outgrown(&self, plan: &Plan, now: Timestamp) -> Result<bool, Stop> {
+        plan.basis.is_outgrown(now, |object| self.blocks_of(object))
+    }
+
+    /// How many blocks a table has; none if it isn't there any more, has been emptied meanwhile, or
+    /// has a header that can't be read. A statement that needs the header is told by itself.
+    fn blocks_of(&self, object: ObjectNo) -> Result<Option<u32>, Stop> {
+        let relation = match self.catalog.relation_of(object, self.session) {
+            Err(stop) if is_gone(&stop) => return Ok(None),
+            found => found?,
         };
-        let bytes = block_size.unwrap_or_else(|| cache.block_size()).bytes();
+        match self.size_of(&relation) {
+            Err(stop) if is_unreadable(&stop) || self.is_left(&relation, &stop) => Ok(None),
+            size => Ok(Some(size?.blocks)),
+        }
+    }
+
+    /// Whether this was refused because another relation has taken the place of the one that was
+    /// looked at, whose segment may be another table's by now, or nobody's.
+    fn is_left(&self, relation: &Relation, stop: &Stop) -> bool {
+        stop.refusal().is_some() && relation.is_stale(self.session)
+    }
+
+    /// The size of a table: of its blocks for rows that were handed out. The first one is the
+    /// segment's header, which ANALYZE doesn't count either; only that one is got.
+    fn size_of(&self, relation: &Relation) -> Result<Size, Stop> {
+        let heap = relation.heap();
         Ok(Size {
-            blocks: runs.iter().map(|run| run.count).sum::<u32>().saturating_sub(1),
-            block_bytes: u32::try_from(bytes).expect("blocks are small"),
+            blocks: heap.handed_out(self.session)?.saturating_sub(1),
+            block_bytes: u32::try_from(heap.block_size().bytes()).expect("blocks are small"),
         })
     }
 
     /// A table that isn't stored.
     fn virtual_table(&self, name: &Name) -> Option<Arc<dyn VirtualTable>> {
-        let is_it = |table: &&Arc<dyn VirtualTable>| {
-            let is_in_schema = match &name.schema {
-                Some(schema) => table.schema() == schema,
-                None => IMPLICIT.contains(&table.schema()),
-            };
-            is_in_schema && table.name() == name.name
+        let is_it = |table: &&Arc<dyn VirtualTable>| match &name.schema {
+            Some(schema) => table.schema() == schema,
+            None => IMPLICIT.contains(&table.schema()),
         };
-        self.engine.virtual_tables().iter().find(is_it).cloned()
+        self.engine.virtual_tables_named(&name.name).find(is_it).cloned()
+    }
+
+    /// The table of this name, which had this number a moment ago.
+    fn relation(&self, object: ObjectNo, name: &str) -> Result<Arc<Relation>, Stop> {
+        let Dictionary { catalog, session, .. } = self;
+        match catalog.relation_of(object, session) {
+            // Another table may have the name by now.
+            Ok(relation) if relation.definition().name != name => catalog.relation(name, session),
+            Err(stop) if is_gone(&stop) => catalog.relation(name, session),
+            found => found,
+        }
+    }
+
+    /// What is known of the table of this name, which had this number a moment ago.
+    fn table_named(&self, object: ObjectNo, name: &str) -> Result<Arc<TableInfo>, Stop> {
+        loop {
+            let relation = self.relation(object, name)?;
+            match self.table_info(&relation) {
+                // It was emptied or dropped meanwhile: it is looked for again.
+                Err(stop) if self.is_left(&relation, &stop) => {}
+                found => return found,
+            }
+        }
     }
 
     /// An object of users'.
@@ -123,10 +160,9 @@ impl Dictionary<'_> {
             let Some(object) = catalog.named(name, session) else { return Ok(None) };
             let found = match object {
                 // A relation and not a definition alone: that waits while it is changing.
-                ObjectId::Table(_) => catalog
-                    .relation(name, session)
-                    .and_then(|relation| self.table_info(&relation))
-                    .map(|table| Some(Found::Table(table))),
+                ObjectId::Table(table) => {
+                    self.table_named(table, name).map(|table| Some(Found::Table(table)))
+                }
                 ObjectId::View(_) => catalog.view(name, session).map(|view| {
                     Some(Found::View(Arc::new(ViewInfo {
                         object: view.object,
@@ -192,6 +228,10 @@ impl Schema for Dictionary<'_> {
 
 fn is_gone(stop: &Stop) -> bool {
     matches!(stop.refusal(), Some(RefusalKind::NotFound | RefusalKind::DefinitionChanged))
+}
+
+fn is_unreadable(stop: &Stop) -> bool {
+    matches!(stop.refusal(), Some(RefusalKind::Corrupt | RefusalKind::Io))
 }
 
 fn is_same(

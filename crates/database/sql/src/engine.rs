@@ -9,6 +9,7 @@
 //! Callers: `database`: it makes the engine with the database, a state with each connection, and a
 //! frame with each call.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use catalog::{Catalog, ExternalDefinition, ViewDefinition};
@@ -38,6 +39,8 @@ pub struct Engine {
     pub(crate) plans: Plans,
     pub(crate) tables: Tables,
     virtuals: Vec<Arc<dyn VirtualTable>>,
+    /// The places of those by their names, of which schemas have their own.
+    virtuals_named: BTreeMap<String, Vec<usize>>,
     pub(crate) external: Option<Arc<dyn ExternalTables>>,
     pub(crate) functions: Option<Arc<dyn CatalogFunctions>>,
     /// By it statements that are kept know their instance.
@@ -51,6 +54,7 @@ impl Engine {
             plans: Plans::new(os),
             tables: Tables::new(os),
             virtuals: Vec::new(),
+            virtuals_named: BTreeMap::new(),
             external: None,
             functions: None,
             identity: Arc::new(()),
@@ -60,6 +64,8 @@ impl Engine {
     /// The same engine with this table too, which isn't stored.
     #[must_use]
     pub fn with_table(mut self, table: Arc<dyn VirtualTable>) -> Engine {
+        let places = self.virtuals_named.entry(table.name().to_string()).or_default();
+        places.push(self.virtuals.len());
         self.virtuals.push(table);
         self
     }
@@ -99,6 +105,15 @@ impl Engine {
     /// The tables that aren't stored.
     pub fn virtual_tables(&self) -> &[Arc<dyn VirtualTable>] {
         &self.virtuals
+    }
+
+    /// Those of this name, in any schema.
+    pub(crate) fn virtual_tables_named(
+        &self,
+        name: &str,
+    ) -> impl Iterator<Item = &Arc<dyn VirtualTable>> {
+        let places = self.virtuals_named.get(name).into_iter().flatten();
+        places.map(move |place| &self.virtuals[*place])
     }
 
     /// The statements whose plans are kept, in the order of their texts.

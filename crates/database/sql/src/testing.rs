@@ -6,6 +6,7 @@
 //!   big    id PK │ emp, indexed │ kind │ at                        1,000,000 rows 20,000 blocks
 //!   visit  id PK │ town, land, indexed together: 1,000 pairs │ note  1,000,000 rows 20,000 blocks
 //!   raw    id PK │ owner, indexed │ at, indexed │ state             not analysed, 10,000 blocks
+//!   note   id by identity │ place DEFAULT nextval │ text DEFAULT 'none'                10 blocks
 //!   rich   a view: SELECT id, name FROM emp WHERE pay > 100
 //!   ticket a sequence
 //! ```
@@ -15,9 +16,11 @@
 use std::sync::Arc;
 
 use ids::ObjectNo;
-use relation::{ColumnDefinition, IndexColumn, IndexDefinition, TableDefinition};
+use relation::{
+    ColumnDefinition, Default as ColumnDefault, IndexColumn, IndexDefinition, TableDefinition,
+};
 use stop::Stop;
-use value::Type;
+use value::{Type, Value};
 
 use crate::bind::{Binder, Bound};
 use crate::dictionary::info_of;
@@ -109,7 +112,7 @@ impl World {
             columns: vec!["id".into(), "name".into()],
             query: "select id, name from emp where pay > 100".into(),
         };
-        World { tables: vec![dept, emp, big, visit, raw], view: Arc::new(view) }
+        World { tables: vec![dept, emp, big, visit, raw, note()], view: Arc::new(view) }
     }
 
     /// Binds a statement. A refusal is as a user gets it.
@@ -214,6 +217,25 @@ fn definition(object: u32, name: &str, columns: &[Column], indexes: &[Index]) ->
         });
     }
     definition
+}
+
+/// A table with defaults of each kind.
+fn note() -> Arc<TableInfo> {
+    let mut note = definition(
+        6,
+        "note",
+        &[
+            ("id", Type::BigInt, true, 0.0),
+            ("place", Type::BigInt, false, 0.0),
+            ("text", Type::Text, false, 0.0),
+        ],
+        &[],
+    );
+    let sequence = ObjectNo::new(9);
+    note.columns[0].default = ColumnDefault::Identity { sequence, always: false };
+    note.columns[1].default = ColumnDefault::Expression("nextval('ticket') + 1".into());
+    note.columns[2].default = ColumnDefault::Constant(Value::Text("none").to_owned());
+    Arc::new(info_of(Arc::new(note), None, 10, 8192))
 }
 
 fn table(

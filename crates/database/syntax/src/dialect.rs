@@ -14,7 +14,7 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::{Expr, Ident, ObjectName, UnaryOperator};
+use sqlparser::ast::{Expr, Ident, ObjectName, UnaryOperator, Value};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
 use sqlparser::parser::{Parser, ParserError};
@@ -110,7 +110,11 @@ impl Dialect for Forebay {
         }
         let [first, second] = parser.peek_tokens_ref();
         match beginning(&first.token, &second.token) {
-            Beginning::Value => Some(parser.parse_value().map(Expr::Value)),
+            Beginning::Value => {
+                let value = value(first)?;
+                parser.advance_token();
+                Some(Ok(value))
+            }
             Beginning::Reserved => Some(parser.expected_ref("an expression", first)),
             Beginning::Other => None,
             Beginning::Name => {
@@ -251,6 +255,18 @@ fn is_test(expr: &Expr) -> bool {
 /// Whether a keyword of the parser's is a reserved word of ours.
 fn is_reserved_keyword(keyword: Keyword) -> bool {
     keyword != Keyword::NoKeyword && is_reserved(&format!("{keyword:?}").to_ascii_lowercase())
+}
+
+/// The literal or bind that a token is. The parser would copy the token first.
+pub(crate) fn value(token: &TokenWithSpan) -> Option<Expr> {
+    let value = match &token.token {
+        Token::Number(digits, is_long) => Value::Number(digits.clone(), *is_long),
+        Token::SingleQuotedString(text) => Value::SingleQuotedString(text.clone()),
+        Token::HexStringLiteral(digits) => Value::HexStringLiteral(digits.clone()),
+        Token::Placeholder(bind) => Value::Placeholder(bind.clone()),
+        _ => return None,
+    };
+    Some(Expr::Value(value.with_span(token.span)))
 }
 
 /// The name that a token is.

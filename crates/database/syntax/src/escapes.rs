@@ -8,7 +8,10 @@ use crate::error::{INVALID_ESCAPE, SyntaxError, shown};
 
 /// The characters between the quotes of a literal, where `''` is one quote.
 pub(crate) fn plain(between: &str) -> String {
-    between.replace("''", "'")
+    match between.contains('\'') {
+        true => between.replace("''", "'"),
+        false => between.to_owned(),
+    }
 }
 
 /// The characters of an E literal, from what is between its quotes. `\x` and `\` with octal digits

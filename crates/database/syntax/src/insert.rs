@@ -207,6 +207,55 @@ mod tests {
         assert!(found.with.is_some());
     }
 
+    /// One that stands alone isn't read by the parser; what stands behind it decides.
+    #[test]
+    fn a_literal_goes_on_with_what_stands_behind_it() {
+        let first = |value: &str| {
+            let found = insert(&format!("insert into t values ({value}, 2), (3, 4)"));
+            let InsertSource::Values(rows) = found.source else { panic!("{value}") };
+            assert_eq!((rows.len(), rows[0].len()), (2, 2), "{value}");
+            match rows.into_iter().flatten().next() {
+                Some(Given::Expression(expr)) => *expr,
+                other => panic!("{value}: {other:?}"),
+            }
+        };
+        for literal in [
+            "1",
+            "1.",
+            ".5",
+            "1e5",
+            "1 /* one */",
+            "'it''s'",
+            r"E'it\'s'",
+            "x'1f'",
+            "'a' -- and\n 'b'",
+            "$$a, b)$$",
+            "$1",
+            ":a",
+        ] {
+            assert!(matches!(first(literal), Expr::Value(_)), "{literal}");
+        }
+        for longer in [
+            "1::text",
+            "1 + 2",
+            "1 <> 2",
+            "1 is null",
+            "1 is not distinct from 2",
+            "1 between 0 and 2",
+            "1 in (2, 3)",
+            "'a' || 'b'",
+            "'a' not like 'b'",
+            "'a' collate \"C\"",
+            "'2020-02-02' at time zone 'utc'",
+            ":a and :b",
+        ] {
+            assert!(!matches!(first(longer), Expr::Value(_)), "{longer}");
+        }
+        for wrong in ["'a' 'b'", "1 a", "0x1f", "1 as b", "1;"] {
+            refused(&format!("insert into t values ({wrong}, 2)"));
+        }
+    }
+
     #[test]
     fn a_conflict_has_a_target_and_an_action() {
         let found = insert("insert into t values (1) on conflict do nothing").on_conflict;

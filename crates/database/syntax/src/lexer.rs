@@ -7,7 +7,8 @@
 //!
 //! Callers: `reader`.
 
-use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
+use sqlparser::keywords::{ALL_KEYWORDS, ALL_KEYWORDS_INDEX, Keyword};
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
 
 use crate::binds::{Binds, Numbering};
 use crate::error::{Place, SYNTAX_ERROR, SyntaxError, TOO_COMPLEX, shown};
@@ -59,7 +60,7 @@ pub(crate) fn lex(text: &str) -> Result<Lexed, SyntaxError> {
     }
     let mut lexer = Lexer {
         text,
-        tokens: Vec::with_capacity((text.len() / 5).min(TOKENS_AT_FIRST)),
+        tokens: Vec::with_capacity((text.len() / 4 + 4).min(TOKENS_AT_FIRST)),
         numbering: Numbering::default(),
         asks_append: false,
     };
@@ -92,8 +93,8 @@ impl Lexer<'_> {
                 return Ok(());
             }
             Kind::Word if text.eq_ignore_ascii_case("isnull") && !self.is_call(piece.end) => {
-                self.push(piece, Token::make_word("is", None));
-                Token::make_word("null", None)
+                self.push(piece, word_of("is".to_owned()));
+                word_of("null".to_owned())
             }
             Kind::Word => self.word(piece)?,
             Kind::Name => self.name(piece)?,
@@ -138,8 +139,8 @@ impl Lexer<'_> {
             return Err(SyntaxError::at(self.text, piece.start, end));
         }
         match text.is_ascii() {
-            true => Ok(Token::make_word(&text.to_ascii_lowercase(), None)),
-            false => Ok(Token::make_word(&text.to_lowercase(), None)),
+            true => Ok(word_of(text.to_ascii_lowercase())),
+            false => Ok(word_of(text.to_lowercase())),
         }
     }
 
@@ -156,7 +157,8 @@ impl Lexer<'_> {
         if name.is_empty() {
             return Err(SyntaxError::at(self.text, piece.start, "; a name can't be empty"));
         }
-        Ok(Token::make_word(&name, Some('"')))
+        let (quote_style, keyword) = (Some('"'), Keyword::NoKeyword);
+        Ok(Token::Word(Word { value: name, quote_style, keyword }))
     }
 
     /// The token of a literal in single quotes; none if it goes on with the literal before, which
@@ -248,6 +250,25 @@ impl Lexer<'_> {
     }
 }
 
+/// The longest keyword of the parser's, in bytes; a longer word is none.
+const KEYWORD_BYTES_MAX: usize = 64;
+
+/// The token of a word without quotes.
+fn word_of(value: String) -> Token {
+    let keyword = keyword_of(&value);
+    Token::Word(Word { value, quote_style: None, keyword })
+}
+
+/// The keyword that a word is. The parser's own search makes each letter large at each step.
+fn keyword_of(word: &str) -> Keyword {
+    let mut large = [0; KEYWORD_BYTES_MAX];
+    let Some(large) = large.get_mut(..word.len()) else { return Keyword::NoKeyword };
+    large.copy_from_slice(word.as_bytes());
+    large.make_ascii_uppercase();
+    let found = ALL_KEYWORDS.binary_search_by(|keyword| keyword.as_bytes().cmp(&*large));
+    found.map_or(Keyword::NoKeyword, |place| ALL_KEYWORDS_INDEX[place])
+}
+
 /// The letters behind a number of bytes.
 fn is_size_unit(text: &str) -> bool {
     text.len() == 1 && "kmgtKMGT".contains(text)
@@ -261,6 +282,9 @@ fn between_dollars(text: &str) -> &str {
 
 /// A number with a digit on both sides of its period, or without one.
 fn number(text: &str) -> String {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.to_owned();
+    }
     let (digits, exponent) = match text.find(['e', 'E']) {
         Some(at) => text.split_at(at),
         None => (text, ""),
@@ -355,7 +379,21 @@ mod tests {
         assert!(matches!(token, Token::Word(word) if word.keyword != NO_KEYWORD));
     }
 
-    const NO_KEYWORD: sqlparser::keywords::Keyword = sqlparser::keywords::Keyword::NoKeyword;
+    const NO_KEYWORD: Keyword = Keyword::NoKeyword;
+
+    #[test]
+    fn keywords_are_those_of_the_parser() {
+        let others = ["", "a", "zzz", "selec", "selects", "end-exe", "balance", "äb", "\u{17f}et"];
+        let mut most = 0;
+        for word in ALL_KEYWORDS.iter().copied().chain(others) {
+            let word = word.to_lowercase();
+            assert_eq!(word_of(word.clone()), Token::make_word(&word, None), "{word}");
+            most = most.max(word.len());
+        }
+        assert!(most <= KEYWORD_BYTES_MAX);
+        let long = "a".repeat(KEYWORD_BYTES_MAX + 1);
+        assert_eq!(keyword_of(&long), NO_KEYWORD);
+    }
 
     #[test]
     fn literals_have_their_characters() {

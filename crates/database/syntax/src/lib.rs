@@ -34,7 +34,7 @@
 //! | `sql_id` | [`SqlId`]: a statement's name, as in Oracle |
 //! | `error` | [`SyntaxError`]: what is wrong, where, what to do |
 //!
-//! Rules SY1 to SY9 are in the README. Callers: `sql`, the embedded API, the shell, the server.
+//! Rules SY1 to SY10 are in the README. Callers: `sql`, the shell.
 
 #![forbid(unsafe_code)]
 

@@ -16,6 +16,7 @@
 //!
 //! Callers: `reader`.
 
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{SyntaxError, TOO_COMPLEX};
@@ -155,9 +156,8 @@ fn role(token: &Token) -> Role {
         Token::LParen => Role::Open,
         Token::RParen => Role::Close,
         Token::Comma | Token::SemiColon => Role::EndsItem,
-        Token::Word(word) if word.quote_style.is_none() => role_of_word(&word.value),
-        Token::Word(_)
-        | Token::Period
+        Token::Word(word) => role_of_word(word.keyword),
+        Token::Period
         | Token::RBracket
         | Token::Number(..)
         | Token::SingleQuotedString(_)
@@ -167,17 +167,34 @@ fn role(token: &Token) -> Role {
     }
 }
 
-fn role_of_word(word: &str) -> Role {
+/// The role of a word. One in quotes is no keyword.
+fn role_of_word(word: Keyword) -> Role {
+    use Keyword as K;
     match word {
-        "and" | "or" | "xor" => Role::Connective,
-        "is" | "in" | "between" | "like" | "ilike" | "similar" | "not" | "isnull" | "notnull"
-        | "collate" | "at" | "overlaps" | "operator" | "rlike" | "regexp" | "member" | "div"
-        | "interval" | "array" => Role::Operator,
-        "union" | "intersect" | "except" | "minus" => Role::Set,
-        "case" => Role::Case,
-        "end" => Role::End,
-        "select" | "from" | "where" | "having" | "on" => Role::EndsItem,
-        "when" | "then" | "else" => Role::EndsBranch,
+        K::AND | K::OR | K::XOR => Role::Connective,
+        K::IS
+        | K::IN
+        | K::BETWEEN
+        | K::LIKE
+        | K::ILIKE
+        | K::SIMILAR
+        | K::NOT
+        | K::NOTNULL
+        | K::COLLATE
+        | K::AT
+        | K::OVERLAPS
+        | K::OPERATOR
+        | K::RLIKE
+        | K::REGEXP
+        | K::MEMBER
+        | K::DIV
+        | K::INTERVAL
+        | K::ARRAY => Role::Operator,
+        K::UNION | K::INTERSECT | K::EXCEPT | K::MINUS => Role::Set,
+        K::CASE => Role::Case,
+        K::END => Role::End,
+        K::SELECT | K::FROM | K::WHERE | K::HAVING | K::ON => Role::EndsItem,
+        K::WHEN | K::THEN | K::ELSE => Role::EndsBranch,
         _ => Role::None,
     }
 }

@@ -19,7 +19,7 @@ use sqlparser::dialect::{Dialect, Precedence};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::dialect::Forebay;
+use crate::dialect::{Forebay, value};
 use crate::error::{INVALID_PARAMETER, Place, SyntaxError, TOO_COMPLEX, one_line};
 use crate::lexer::byte_of;
 use crate::locking::Locking;
@@ -374,7 +374,19 @@ impl<'a> Reader<'a> {
 
     /// An expression.
     pub(crate) fn expression(&mut self) -> Result<Expr, SyntaxError> {
+        if let Some(value) = self.lone_value() {
+            self.parser.advance_token();
+            return Ok(value);
+        }
         self.by_parser(|parser| parser.parse_expr())
+    }
+
+    /// The literal or bind that comes next, if the expression ends with it: a list of many rows is
+    /// made of these.
+    fn lone_value(&self) -> Option<Expr> {
+        let [first, second] = self.parser.peek_tokens_ref();
+        let is_lone = matches!(second.token, Token::Comma | Token::RParen | Token::EOF);
+        is_lone.then(|| value(first)).flatten()
     }
 
     /// An expression that ends before NOT NULL, AND and OR: a column's default.

@@ -12,6 +12,7 @@
 //!
 //! Callers: `statement`.
 
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::reader::is_word;
@@ -20,9 +21,24 @@ use crate::words::is_reserved;
 /// Rewrites a statement's tokens.
 pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>) {
     rewrite_types(tokens);
-    rewrite_queries(tokens);
-    rewrite_trims(tokens);
-    rewrite_only(tokens);
+    // Most statements have none of these words, and rows of VALUES many tokens.
+    let (mut has_table, mut has_trim, mut has_only) = (false, false, false);
+    for token in tokens.iter() {
+        if let Token::Word(word) = &token.token {
+            has_table |= word.keyword == Keyword::TABLE;
+            has_trim |= word.keyword == Keyword::TRIM;
+            has_only |= word.keyword == Keyword::ONLY;
+        }
+    }
+    if has_table {
+        rewrite_queries(tokens);
+    }
+    if has_trim {
+        rewrite_trims(tokens);
+    }
+    if has_only {
+        rewrite_only(tokens);
+    }
 }
 
 /// Takes out of types what only Oracle writes, so that the parser can read them: `VARCHAR2(9 CHAR)`
@@ -80,16 +96,20 @@ fn rewrite_trims(tokens: &mut Vec<TokenWithSpan>) {
     take_out(tokens, &froms);
 }
 
-/// Words behind which ONLY stands before a table's name.
-const ONLY_BEHIND: [&str; 10] =
-    ["from", "join", "update", "into", "delete", "table", "exists", "truncate", "lock", "on"];
+/// Words behind which ONLY stands before a table's name, also within brackets.
+const ONLY_BEHIND: [&str; 11] = [
+    "from", "join", "using", "update", "into", "delete", "table", "exists", "truncate", "lock",
+    "on",
+];
 
 /// Takes ONLY out where it stands before a table's name, and the brackets around that. The name
 /// ends where they did: a view's text may end there.
 fn rewrite_only(tokens: &mut Vec<TokenWithSpan>) {
     let begins_table = |at: usize| {
-        tokens[at].token == Token::Comma
-            || ONLY_BEHIND.iter().any(|word| is_word(&tokens[at], word))
+        let mut before = tokens[..=at].iter().rev();
+        before.find(|token| token.token != Token::LParen).is_some_and(|token| {
+            token.token == Token::Comma || ONLY_BEHIND.iter().any(|word| is_word(token, word))
+        })
     };
     let (mut taken_out, mut within_brackets) = (Vec::new(), Vec::new());
     for at in (1..tokens.len()).filter(|at| is_word(&tokens[*at], "only")) {
@@ -221,6 +241,8 @@ mod tests {
         assert_eq!(rewritten("from only t, only (s.u) join only v"), "from t , s . u join v");
         assert_eq!(rewritten("alter table if exists only t"), "alter table if exists t");
         assert_eq!(rewritten("delete from only (\"only\")"), "delete from \"only\"");
+        assert_eq!(rewritten("from a, ((only b join only (c)))"), "from a , ( ( b join c ) )");
+        assert_eq!(rewritten("delete from a using only b, only c"), "delete from a using b , c");
         for other in [
             "select a from t fetch first 3 rows only",
             "select a, only from t",
@@ -228,6 +250,7 @@ mod tests {
             "begin read only",
             "select 1 from only",
             "select 1 from only (select 2)",
+            "create table t (only integer)",
         ] {
             stays(other);
         }

@@ -126,6 +126,9 @@ const SYMBOLS: [&str; 25] = [
     "&&", "||", "<>", "<=", ">=", "!=", "<<", ">>", "=>", "::", ":=",
 ];
 
+/// What the second character of such a symbol may be.
+const SECONDS: &[u8] = b"~*>@&|=<:";
+
 /// The symbols of one character.
 const MARKS: &str = "(),.=<>+-*/%^&|~#[]";
 
@@ -189,6 +192,17 @@ pub(crate) fn is_name_start(c: char) -> bool {
 /// `serial#`.
 pub(crate) fn is_name_part(c: char) -> bool {
     is_name_start(c) || c.is_ascii_digit() || c == '$' || c == '#'
+}
+
+/// The number of bytes of the name at the beginning. Most names are ASCII: that is a look at bytes.
+fn run_of_name(rest: &str) -> usize {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(*byte, b'_' | b'$' | b'#');
+    let bytes = rest.as_bytes();
+    let plain = bytes.iter().take_while(|byte| is_plain(byte)).count();
+    match bytes.get(plain) {
+        Some(byte) if !byte.is_ascii() => plain + run(&rest[plain..], is_name_part),
+        _ => plain,
+    }
 }
 
 /// The number of bytes of the characters at the beginning that are so.
@@ -260,7 +274,7 @@ fn word(rest: &str) -> Measured {
     };
     match prefix {
         Some(prefix) => text(rest, 1, prefix),
-        None => Measured::new(Kind::Word, run(rest, is_name_part)),
+        None => Measured::new(Kind::Word, run_of_name(rest)),
     }
 }
 
@@ -293,7 +307,7 @@ fn colon(rest: &str) -> Measured {
     match behind.chars().next() {
         Some('=') => Measured::new(Kind::Symbol, 2),
         Some(c) if is_name_start(c) || c.is_ascii_digit() => {
-            Measured::new(Kind::Bind, 1 + run(behind, is_name_part))
+            Measured::new(Kind::Bind, 1 + run_of_name(behind))
         }
         _ => Measured::new(Kind::Strange, 1),
     }
@@ -301,7 +315,9 @@ fn colon(rest: &str) -> Measured {
 
 /// Digits, a period, digits, an exponent.
 fn number(rest: &str) -> usize {
-    let digits = |from: usize| from + run(&rest[from..], |c| c.is_ascii_digit());
+    let bytes = rest.as_bytes();
+    let digits =
+        |from: usize| from + bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let mut end = digits(0);
     if rest[end..].starts_with('.') {
         end = digits(end + 1);
@@ -317,7 +333,9 @@ fn number(rest: &str) -> usize {
 }
 
 fn symbol(rest: &str, first: char) -> Measured {
-    match SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+    let may_be_long = rest.as_bytes().get(1).is_some_and(|second| SECONDS.contains(second));
+    let mut symbols = SYMBOLS.iter().filter(|_| may_be_long);
+    match symbols.find(|symbol| rest.starts_with(**symbol)) {
         Some(symbol) => Measured::new(Kind::Symbol, symbol.len()),
         None if MARKS.contains(first) => Measured::new(Kind::Symbol, 1),
         None => Measured::new(Kind::Strange, first.len_utf8()),
@@ -398,6 +416,16 @@ mod tests {
         let found: Vec<&str> = pieces("a<=b<>-1!~*c->>d*-2").iter().map(|piece| piece.1).collect();
         let expected = ["a", "<=", "b", "<>", "-", "1", "!~*", "c", "->>", "d", "*", "-", "2"];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn every_symbol_of_several_characters_is_found() {
+        for symbol in SYMBOLS {
+            one(symbol, Kind::Symbol);
+        }
+        let found = pieces("(a),b.c=-é1");
+        let found: Vec<&str> = found.into_iter().map(|piece| piece.1).collect();
+        assert_eq!(found, ["(", "a", ")", ",", "b", ".", "c", "=", "-", "é1"]);
     }
 
     #[test]

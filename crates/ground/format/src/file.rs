@@ -57,8 +57,22 @@ layout! {
         /// A log that has begun: its header is durable, and no newer one is known to have begun; 0
         /// if none is known.
         80 => pub newest_log: U32Le,
+        /// When the disk was probed for the fastest way to make a write of redo durable:
+        /// microseconds since 1970-01-01 00:00 UTC.
+        84 => pub probed_us: U64Le,
+        /// FNV-1a of the probe's surroundings (machine, its start, disk), on which what it found
+        /// depends; 0 if nothing is known.
+        92 => pub probed_surroundings: U64Le,
+        /// Nanoseconds of a write in the way that it found.
+        100 => pub probed_write_ns: U32Le,
+        /// Nanoseconds of one write where several may begin at once.
+        104 => pub probed_one_ns: U32Le,
+        /// Nanoseconds of several writes that begin at once; 0 if that isn't known.
+        108 => pub probed_all_ns: U32Le,
+        /// The way: 1 direct O_DSYNC, 2 direct + sync, 3 buffered O_DSYNC, 4 buffered + sync.
+        112 => pub probed_way: u8,
         /// Zero.
-        84 => pub reserved2: [u8; 44],
+        113 => pub reserved2: [u8; 15],
     }
 }
 

@@ -202,6 +202,46 @@ impl Disk {
         self.sync_dir(parent(to), session)
     }
 
+    /// Gives the name of an old file to a new one of these bytes, durably and in one step. The new
+    /// one has the owner, the group and the rights of the old one from its begin. Until it is whole
+    /// it is called `beside`, a free name in the same directory. A name that is gone is taken; one
+    /// that leads to another file by now is refused as by [`rename`](Disk::rename).
+    pub fn replace(
+        &self,
+        old: &File,
+        beside: &Path,
+        bytes: &[u8],
+        session: &Session,
+    ) -> Result<(), Error> {
+        let plain = FileOptions { direct: false, write_through: false };
+        let made = self.operation(FileOperation::Create, beside, session, |event| {
+            self.port.create_like(beside, &**old.port(), event)
+        });
+        let new = File::new(beside, made?, plain);
+        // Locked, it isn't taken for a leftover.
+        let replaced = new
+            .lock(session)
+            .and_then(|()| new.write_at(0, bytes, FileOperation::Fill.waiting(session)))
+            .and_then(|()| new.sync(FileOperation::Sync.waiting(session)))
+            .and_then(|()| match self.has_its_name(old, session)? {
+                true => self.rename_over(beside, old.path(), session),
+                false => self.rename(beside, old.path(), session),
+            });
+        match replaced {
+            Err(error) if self.has_name(beside, session).unwrap_or(true) => {
+                Err(self.unmake(beside, error, session))
+            }
+            replaced => replaced,
+        }
+    }
+
+    fn rename_over(&self, from: &Path, to: &Path, session: &Session) -> Result<(), Error> {
+        self.operation(FileOperation::Rename, from, session, |event| {
+            self.port.rename_over(from, to, event)
+        })?;
+        self.sync_dir(parent(to), session)
+    }
+
     /// Removes a file or an empty directory, durably.
     pub fn remove(&self, path: &Path, session: &Session) -> Result<(), Error> {
         self.operation(FileOperation::Remove, path, session, |event| {
@@ -241,6 +281,13 @@ impl Disk {
     /// The number of bytes that a file in this directory could still get.
     pub fn free_bytes(&self, path: &Path) -> Result<u64, Error> {
         self.port.free_bytes(path).map_err(|error| Error::on("look for space in", path, &error))
+    }
+
+    /// All that a measurement of the disk at this directory depends on, as a text to be compared
+    /// (rule O76). Where it is the same, what was measured holds still. `None` where nobody can
+    /// tell, as of a simulated disk.
+    pub fn surroundings(&self, directory: &Path) -> Option<String> {
+        self.port.surroundings(directory)
     }
 
     /// A ring over files of this disk for the calling thread.

@@ -13,7 +13,7 @@
 //!
 //! No other crate of the engine may block, read a clock, start a thread, draw a random number or
 //! touch a file. So this crate is the wait interface's only source, the simulator's seam and the
-//! crash tester's seam. Rules O1 to O75 are in the README.
+//! crash tester's seam. Rules O1 to O76 are in the README.
 //!
 //! * [`Os`]: a world. [`linux::start`] opens the real one; `sim` makes simulated ones.
 //! * [`Session`]: the calling thread's ticket: it holds the account and begins every wait.

@@ -122,6 +122,23 @@ pub trait DiskPort: Send + Sync {
     /// Renames a file. It fails if the new name exists, where the file system can check that in the
     /// same step.
     fn rename(&self, from: &Path, to: &Path, event: WaitEvent) -> io::Result<()>;
+    /// Makes an empty file that is to replace an old one: with its owner, group and rights. Nobody
+    /// else can open it before it has them. Only files beside a database are replaced, so a port of
+    /// a simulated world, or of a disk that wraps another, needs neither this nor `rename_over`.
+    fn create_like(
+        &self,
+        path: &Path,
+        old: &dyn FilePort,
+        event: WaitEvent,
+    ) -> io::Result<Arc<dyn FilePort>> {
+        let _ = (path, old, event);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Renames a file over another one, in one step.
+    fn rename_over(&self, from: &Path, to: &Path, event: WaitEvent) -> io::Result<()> {
+        let _ = (from, to, event);
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Removes a file or an empty directory.
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()>;
     /// The kind of object with this name, without following a link; none if the name doesn't exist.
@@ -133,6 +150,11 @@ pub trait DiskPort: Send + Sync {
     fn canonical(&self, directory: &Path) -> io::Result<PathBuf>;
     /// The number of bytes that a file in this directory could still get.
     fn free_bytes(&self, path: &Path) -> io::Result<u64>;
+    /// The surroundings of this directory; see [`crate::Disk::surroundings`]. A disk that wraps
+    /// another is none of which one knows that.
+    fn surroundings(&self, _directory: &Path) -> Option<String> {
+        None
+    }
     /// A ring over files of this disk for the calling thread, with at most `depth` requests in
     /// flight. If this disk has no asynchronous I/O of its own, an error says why.
     fn ring(&self, depth: u32) -> Result<Box<dyn RingPort>, Error>;

@@ -139,7 +139,7 @@ impl Ring {
         if let Some(pool) = &config.pool
             && let Err(error) = port.register(pool)
         {
-            session.os().notice(&error.to_string());
+            session.os().notice_unlocked(&error);
         }
         Ok(Ring {
             port,

@@ -32,6 +32,8 @@ struct Shared {
     check_effort: AtomicU32,
     /// Whether it was noticed that I/O slaves do the work of a ring.
     has_noticed_slaves: AtomicBool,
+    /// Whether it was noticed that the buffers of a ring can't be locked in memory.
+    has_noticed_unlocked: AtomicBool,
 }
 
 impl Os {
@@ -39,8 +41,15 @@ impl Os {
     pub fn new(port: Arc<dyn Port>, notices: NoticeSink) -> Os {
         let clock = port.clock();
         let (registry, check_effort) = (Registry::default(), AtomicU32::new(CHECK_EFFORT));
-        let has_noticed_slaves = AtomicBool::new(false);
-        let shared = Shared { port, clock, registry, notices, check_effort, has_noticed_slaves };
+        let shared = Shared {
+            port,
+            clock,
+            registry,
+            notices,
+            check_effort,
+            has_noticed_slaves: AtomicBool::new(false),
+            has_noticed_unlocked: AtomicBool::new(false),
+        };
         Os { shared: Arc::new(shared) }
     }
 
@@ -91,6 +100,14 @@ impl Os {
     pub(crate) fn notice_slaves(&self, why: &Error) {
         if !self.shared.has_noticed_slaves.swap(true, Relaxed) {
             self.notice(&format!("I/O slaves do the work, for I {why}"));
+        }
+    }
+
+    /// Notices that the buffers of a ring can't be locked in memory: once, for the limit is that of
+    /// the process.
+    pub(crate) fn notice_unlocked(&self, why: &Error) {
+        if !self.shared.has_noticed_unlocked.swap(true, Relaxed) {
+            self.notice(&why.to_string());
         }
     }
 

@@ -249,6 +249,65 @@ fn a_directory_without_the_right_is_permission_denied() {
     std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755)).expect("mine");
 }
 
+/// Who opens the name finds all of the old text or all of the new one, and nobody reads the new one
+/// who couldn't read the old one.
+#[test]
+fn a_file_is_replaced_in_one_step_by_one_with_its_rights() {
+    let scratch = Scratch::new("replaced");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    let (path, beside) = (scratch.join("page"), scratch.join("beside"));
+    let text = || std::fs::read_to_string(&path).expect("there");
+    for rights in [0o600, 0o644] {
+        std::fs::write(&path, "the old text").expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(rights)).expect("mine");
+        let old = disk.open(&path, BUFFERED, &session).expect("there");
+        disk.replace(&old, &beside, b"the new", &session).expect("replaced");
+        assert_eq!(text(), "the new");
+        assert_eq!(old.length().expect("known"), 12, "it wasn't written over");
+        let has = std::fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(has & 0o777, rights, "{has:o}");
+        assert_eq!(disk.list(scratch.path(), &session).expect("listed"), ["page"]);
+        // Of another file the name isn't taken away.
+        let taken = disk.replace(&old, &beside, b"no", &session).expect_err("it is another's");
+        assert_eq!(taken.cause(), Cause::AlreadyExists);
+        assert_eq!(text(), "the new");
+        assert_eq!(disk.list(scratch.path(), &session).expect("listed"), ["page"]);
+        disk.remove(&path, &session).expect("removed");
+        disk.replace(&old, &beside, b"again", &session).expect("nobody has the name");
+        assert_eq!(text(), "again");
+    }
+}
+
+/// Where a file has a list of rights, its mode says what these are at most: a new file of that mode
+/// would show the text to the group.
+#[test]
+fn a_file_with_a_list_of_rights_is_not_replaced() {
+    let scratch = Scratch::new("listed");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    let (path, beside) = (scratch.join("page"), scratch.join("beside"));
+    std::fs::write(&path, "the old text").expect("written");
+    // The version; then a kind, rights and a number: of the owner, a user, the group, the bound of
+    // these two, and others.
+    let (nobody, mut list) = (u32::MAX, 2_u32.to_le_bytes().to_vec());
+    let all = [(1, 6, nobody), (2, 4, 12_345), (4, 0, nobody), (16, 4, nobody), (32, 0, nobody)];
+    for (kind, rights, number) in all {
+        list.extend([u16::to_le_bytes(kind), u16::to_le_bytes(rights)].concat());
+        list.extend(u32::to_le_bytes(number));
+    }
+    let (name, flags) = ("system.posix_acl_access", rustix::fs::XattrFlags::empty());
+    if rustix::fs::setxattr(path.as_path(), name, &list, flags).is_err() {
+        // This file system has no such lists.
+        return;
+    }
+    let old = disk.open(&path, BUFFERED, &session).expect("there");
+    let refused = disk.replace(&old, &beside, b"the new", &session).expect_err("it has a list");
+    assert_eq!(refused.cause(), Cause::PermissionDenied);
+    assert_eq!(std::fs::read_to_string(&path).expect("there"), "the old text");
+    assert_eq!(disk.list(scratch.path(), &session).expect("listed"), ["page"]);
+}
+
 /// Rename, remove and list do what they say, and a missing file is named.
 #[test]
 fn names_come_and_go() {

@@ -82,6 +82,21 @@ fn a_probe_that_fails_leaves_nothing() {
     fails(&[Whole; 30], &[Fail(libc::ENOSPC)], Cause::NoSpace);
 }
 
+/// O76: a place has the same surroundings each time, and two places have different ones.
+#[test]
+fn surroundings_tell_places_apart() {
+    let (scratch, other) = (Scratch::new("surroundings"), Scratch::new("surroundings-other"));
+    let disk = os::linux::disk();
+    let here = disk.surroundings(scratch.path()).expect("proc tells");
+    assert_eq!(disk.surroundings(scratch.path()), Some(here.clone()));
+    assert_ne!(disk.surroundings(other.path()), Some(here.clone()));
+    assert!(here.starts_with("boot ") && here.contains(" on "), "{here}");
+    assert!(here.contains(", file system "), "a device's number is used again: {here}");
+    assert_eq!(disk.surroundings(&scratch.join("missing")), None);
+    let wrapping = Disk::new(FakeDisk::new(512) as Arc<dyn DiskPort>);
+    assert_eq!(wrapping.surroundings(scratch.path()), None);
+}
+
 /// A path that doesn't exist, or isn't a directory, is named.
 #[test]
 fn a_place_that_is_no_directory_is_named() {

@@ -29,9 +29,20 @@ impl Type {
         match (self, value) {
             (Type::BigInt, Value::Int(_))
             | (Type::Double, Value::Double(_))
+            | (Type::Number(None), Value::Number(_))
+            | (Type::Date, Value::Date(_))
+            | (Type::Timestamp, Value::Timestamp(_))
             | (Type::Boolean, Value::Boolean(_)) => true,
+            (Type::Integer, Value::Int(int)) => i32::try_from(*int).is_ok(),
+            (Type::SmallInt, Value::Int(int)) => i16::try_from(*int).is_ok(),
+            (Type::Number(Some(digits)), Value::Number(number)) => {
+                let is_short = number.magnitude() < pow10(digits.precision().into());
+                // Zero has no places.
+                is_short && (number.scale() == i32::from(digits.scale()) || number.is_zero())
+            }
             // A character has a byte at least.
             (Type::Varchar(chars), Value::Text(text)) => text.len() <= chars.get() as usize,
+            (Type::Text, Value::Text(text)) => text.len() <= BYTES_MAX,
             _ => false,
         }
     }
@@ -289,11 +300,14 @@ mod tests {
     fn what_a_column_holds_as_it_is_is_what_it_is_fitted_to() {
         let types = [
             Type::SmallInt,
+            Type::Integer,
             Type::BigInt,
             Type::Double,
             Type::Boolean,
             Type::varchar(3).expect("may be declared"),
             Type::Text,
+            decimal(5, 2),
+            Type::Number(None),
         ];
         let values = [
             Value::Null,
@@ -303,6 +317,10 @@ mod tests {
             Value::Text("äöü"),
             Value::Text("abc"),
             Value::Text("abcd"),
+            number("1.50"),
+            number("1.5"),
+            number("1000.00"),
+            number("0.00"),
         ];
         let mut held = 0;
         for (one, value) in types.iter().flat_map(|one| values.map(|value| (*one, value))) {
@@ -312,7 +330,8 @@ mod tests {
                 held += 1;
             }
         }
-        assert_eq!(held, 4, "a BIGINT, a DOUBLE PRECISION, a BOOLEAN and a VARCHAR");
+        // One of each type, but none of SMALLINT, 3 texts, 2 of NUMBER(5,2) and 4 of NUMBER.
+        assert_eq!(held, 14);
     }
 
     #[test]

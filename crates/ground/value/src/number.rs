@@ -85,6 +85,7 @@ impl Number {
     }
 
     /// A number of parts that already hold the invariants.
+    #[inline]
     pub(crate) fn sound(negative: bool, magnitude: u128, scale: i32) -> Number {
         debug_assert!(magnitude < POW10[38] && scale <= SCALE_MAX);
         if magnitude == 0 {
@@ -96,11 +97,13 @@ impl Number {
     }
 
     /// The digits without sign and point.
+    #[inline]
     pub(crate) fn magnitude(self) -> u128 {
         u128::from(self.high) << 64 | u128::from(self.low)
     }
 
     /// The digits with their sign, without the point.
+    #[inline]
     pub fn coefficient(self) -> i128 {
         let magnitude = i128::try_from(self.magnitude()).expect("38 digits fit");
         if self.negative { -magnitude } else { magnitude }
@@ -108,6 +111,7 @@ impl Number {
 
     /// The number of digits behind the point. If negative, the number of zeros that follow the
     /// digits.
+    #[inline]
     pub fn scale(self) -> i32 {
         self.scale.into()
     }
@@ -118,6 +122,7 @@ impl Number {
     }
 
     /// Whether the number is zero.
+    #[inline]
     pub fn is_zero(self) -> bool {
         self.low == 0 && self.high == 0
     }

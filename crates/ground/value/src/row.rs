@@ -200,10 +200,12 @@ impl RowLayout {
         Ok(())
     }
 
+    #[inline]
     pub(crate) fn column(&self, column: usize) -> Option<&Column> {
         self.columns.get(column)
     }
 
+    #[inline]
     pub(crate) fn prefix(&self, columns: usize) -> Option<Prefix> {
         self.prefixes.get(columns).copied()
     }

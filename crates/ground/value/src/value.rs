@@ -45,6 +45,7 @@ const _: () = assert!(size_of::<Value<'_>>() == 24);
 
 impl Value<'_> {
     /// Whether the value is NULL.
+    #[inline]
     pub fn is_null(self) -> bool {
         matches!(self, Value::Null)
     }

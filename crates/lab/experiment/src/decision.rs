@@ -181,6 +181,11 @@ impl Decision {
         (is_told || self.answer.is_real()).then_some(self.interval)
     }
 
+    /// The interval of the ratio's logarithm, which may have no end.
+    pub(crate) fn of_logs(&self) -> Interval {
+        interval_of(&self.estimate, self.critical)
+    }
+
     /// The ratio of the figures, from which nothing was taken out.
     pub(crate) fn by_sums(&self) -> f64 {
         self.figures[1] / self.figures[0]
@@ -244,8 +249,7 @@ impl Decision {
     /// Source: Zou & Donner, "Construction of Confidence Intervals about Effect Measures: A Simple
     /// Approach" (Statistics in Medicine 2008).
     pub(crate) fn differs_from(&self, other: &Decision) -> bool {
-        let margin =
-            |of: &Decision| interval_of(&of.estimate, of.critical).high - of.estimate.effect;
+        let margin = |of: &Decision| of.of_logs().high - of.estimate.effect;
         let apart = (self.estimate.effect - other.estimate.effect).abs();
         apart > margin(self).hypot(margin(other))
     }
@@ -409,7 +413,7 @@ fn decide_at(
         threshold: rule.threshold,
         figures: sums.ratios,
         ratio: estimate.effect.exp(),
-        interval: ratios(of_logs),
+        interval: ratios(of_logs, estimate.effect),
         answer: Answer::of(of_logs, rule.threshold.ln_1p()),
         gain: match estimate.standard_error > EXACT {
             true => length(plain.interval(critical)) / length(of_logs),
@@ -553,11 +557,16 @@ impl Sums {
     }
 }
 
-/// Ratios beyond this are written as this.
+/// Ends beyond this are written as this. Of a ratio that is beyond it itself, they are told up to
+/// so many times farther off.
 const RATIO_MAX: f64 = 1e3;
 
-fn ratios(logs: Interval) -> Interval {
-    let ratio = |log: f64| log.exp().clamp(1.0 / RATIO_MAX, RATIO_MAX);
+/// The interval of the ratio whose logarithm this effect is.
+fn ratios(logs: Interval, effect: f64) -> Interval {
+    let (own, least) = (effect.exp(), 1.0 / RATIO_MAX);
+    let least = if own < least { own / RATIO_MAX } else { least };
+    let most = if own > RATIO_MAX { own * RATIO_MAX } else { RATIO_MAX };
+    let ratio = |log: f64| log.exp().clamp(least, most);
     Interval { low: ratio(logs.low), high: ratio(logs.high) }
 }
 
@@ -645,7 +654,7 @@ impl Equals {
         Some(Equals {
             rounds: estimate.pairs,
             ratio: estimate.effect.exp(),
-            interval: is_known.then(|| ratios(estimate.interval(critical))),
+            interval: is_known.then(|| ratios(estimate.interval(critical), estimate.effect)),
             floor: (margin * error).exp().min(RATIO_MAX),
         })
     }
@@ -684,6 +693,21 @@ mod tests {
             }
             before = bar;
         }
+    }
+
+    /// Where one side has next to nothing of a figure, too: else the truth is said to lie on one
+    /// side of the ratio. (An end that is unbounded stays at what V37 doesn't tell.)
+    #[test]
+    fn a_ratio_lies_within_its_own_interval() {
+        for effect in [-9.0_f64, 1.0, 9.0] {
+            let logs = Interval { low: effect - 0.1, high: effect + 0.1 };
+            let of = ratios(logs, effect);
+            assert_eq!([of.low, of.high], [logs.low.exp(), logs.high.exp()]);
+        }
+        let of = ratios(Interval { low: -8.0, high: f64::INFINITY }, 0.1);
+        assert_eq!([of.low, of.high], [1.0 / RATIO_MAX, RATIO_MAX]);
+        let of = ratios(Interval { low: f64::NEG_INFINITY, high: f64::INFINITY }, 9.0);
+        assert_eq!([of.low, of.high], [1.0 / RATIO_MAX, 9.0_f64.exp() * RATIO_MAX]);
     }
 
     /// All looks together, up to ten budgets, call equals different in 5 % of experiments at most.

@@ -35,7 +35,7 @@ pub use decision::{
 pub use driver::{End, Execution, News, Progress, Runner, carry_out, whole_rounds};
 pub use hash::hash_of;
 pub use measure::Measure;
-pub use plan::{LEVELS_MAX, Level, Plan, PlanError, ROUNDS_MAX, RoundKind, Step};
+pub use plan::{LEVELS_MAX, Level, Plan, PlanError, ROUNDS_ASKED_MAX, ROUNDS_MAX, RoundKind, Step};
 pub use row::{Block, Commits, Identity, Latency, Measured, Origin, RATE, Run, World};
 pub use rows::{
     Asked, Audit, Call, RowError, RowReader, Rows, Whole, before_resumed, corrupt_line, note_line,

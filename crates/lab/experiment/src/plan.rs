@@ -29,6 +29,8 @@ use serde::{Deserialize, Serialize};
 
 /// The most rounds of a plan: more are a typing error.
 pub const ROUNDS_MAX: u32 = 100_000;
+/// The most that a command line asks for. A file may have more.
+pub const ROUNDS_ASKED_MAX: u32 = 1_000;
 /// The most levels of a plan.
 pub const LEVELS_MAX: u8 = 26;
 

@@ -49,6 +49,27 @@ fn who_compares_by_restarts_is_told_how_many_rounds_to_ask_for() {
     assert!(text.contains("which measures all again, because none can be added"), "{text}");
 }
 
+/// Else who does as the verdict says is refused next: a model has an hour.
+#[test]
+fn nobody_is_told_to_ask_for_more_than_any_budget_has_room_for() {
+    let text = |spread: f64, most_rounds: Option<u32>| {
+        let mut rows = Story::of(1.03, spread).rows_of(2, 24);
+        for (index, run) in rows.iter_mut().enumerate() {
+            run.block = Some(block_of_a_second(index, run.transactions));
+        }
+        let rule = Rule { rounds: 24, ..RULE };
+        let verdict = Verdict::of(&rows, &Question { rule, most_rounds, ..question() });
+        unwrapped(&verdict.expect("whole rounds").text())
+    };
+    let asks = " times the budget, which measures all again";
+    let leaves_open = |spread: &f64| text(*spread, None).contains(asks);
+    let spread = [0.02, 0.03, 0.04, 0.05, 0.06].into_iter().find(leaves_open).expect("one does");
+    assert!(text(spread, Some(100_000)).contains(asks));
+    let text = text(spread, Some(24));
+    assert!(text.contains("no budget has room for so many; by restarts"), "{text}");
+    assert!(!text.contains("times the budget"), "{text}");
+}
+
 /// V12: where there is no verdict, none depends on the model's costs.
 #[test]
 fn a_verdict_that_is_not_there_depends_on_nothing() {

@@ -152,6 +152,7 @@ fn verdict(rows: &[Run]) -> Verdict {
     };
     let question = Question {
         rule,
+        most_rounds: None,
         command: "forebay lab compare --set 'a=<1>' --vs 'a=2'".to_owned(),
         model: String::new(),
         sensitivity: Vec::new(),
@@ -212,7 +213,7 @@ fn the_page_says_what_the_text_says() {
         sentence("A note for the reader.", "WARNING"),
         sentence("WARNING", "Yardsticks"),
         sentence("not checked in any run", "unaccounted"),
-        sentence("B - A of a block's late half", "Not within"),
+        sentence("B - A of a block's late half", "No effect was seen"),
     ];
     for sentence in sentences {
         assert!(words.contains(&sentence), "`{sentence}` in {words}");

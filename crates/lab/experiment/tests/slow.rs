@@ -125,7 +125,8 @@ fn the_wandering_of_a_machine_beside_a_neighbour_is_not_called_a_slow_effect() {
     assert!(called <= 1, "of {EXPERIMENTS} experiments with equals {called} were called slow");
 }
 
-/// Else a check that sees nothing gives an all-clear, and a p of 0.014 is printed and denied.
+/// Else a check that sees nothing gives an all-clear, and a p of 0.014 is printed and denied. (The
+/// blocks of these rows have two equal halves.)
 #[test]
 fn where_nothing_is_found_it_says_which_p_counts_and_what_would_not_be_seen() {
     let rows = (1..).map(|seed| rows(seed, 0.0, 60.0)).find(|rows| !found(rows).0);
@@ -135,8 +136,9 @@ fn where_nothing_is_found_it_says_which_p_counts_and_what_would_not_be_seen() {
     let text = unwrapped(&verdict.text());
     let seen_from = report::number::share(found(&rows).1.seen_from);
     let answer = format!(
-        "Not that can be seen, for a p counts from 0.005 down: the settings may alternate. A slow \
-         effect of less than {seen_from} for the worse would not be seen."
+        "No effect was seen that does, for a p counts from 0.005 down. That doesn't say that there \
+         is none. In four of five cases a slow one of {seen_from} for the worse would be seen, \
+         smaller ones less often. Within a block all rounds agree, which tells nothing of it."
     );
     assert!(text.contains(&answer), "{answer} in {text}");
 }

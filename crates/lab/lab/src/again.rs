@@ -30,6 +30,7 @@ pub fn report_again(
     notes.extend(rows.notes.iter().cloned());
     let question = Question {
         rule,
+        most_rounds: None,
         command: of(|asked| &asked.call.command, &command),
         model: of(
             |asked| &asked.model,

@@ -3,7 +3,7 @@
 //!
 //! Callers: `redo_size`, `free_buffer_waits`, `block_size_scan`, `form`.
 
-use experiment::Commits;
+use experiment::{Commits, LEVELS_MAX};
 use report::number::grouped;
 use report::paragraph;
 use stop::{RefusalKind, Stop};
@@ -14,6 +14,15 @@ pub(crate) fn rounds(rounds: u32) -> Result<(), Stop> {
         0 => Err(invalid("cannot measure in 0 rounds: ask for one or more")),
         _ => Ok(()),
     }
+}
+
+/// Refuses a table of no rounds, or with more cells than rows can tell apart.
+pub(crate) fn table(count: u32, cells: usize) -> Result<(), Stop> {
+    rounds(count)?;
+    if cells > LEVELS_MAX.into() {
+        return Err(invalid(format!("{cells} cells are more than {LEVELS_MAX}")));
+    }
+    Ok(())
 }
 
 pub(crate) fn invalid(message: impl Into<String>) -> Stop {

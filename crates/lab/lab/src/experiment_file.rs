@@ -35,6 +35,7 @@ use crate::catalogue::BUILT_IN;
 use crate::checks::invalid;
 use crate::lengths::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WARM_UPS, WASHOUTS, Written, short};
 use crate::load::Load;
+use crate::schedule::Span;
 use crate::setting::check_given_once;
 use crate::{Form, Setting};
 
@@ -82,7 +83,20 @@ pub struct Experiment {
     pub rounds: [u32; 2],
     load: LoadSpec,
     lengths: [Option<Nanos>; 2],
+    of_one_design: Vec<OfOneDesign>,
 }
+
+/// A key that the file gives, and that counts in one design only.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct OfOneDesign {
+    key: &'static str,
+    design: Design,
+}
+
+/// What `[runs]` says of a design by restarts.
+const ROUNDS: &str = "[runs] rounds";
+const EQUALS: &str = "[runs] equals";
+const LENGTH: &str = "[runs] length";
 
 /// The difference that matters, in per cent, if a file doesn't say.
 pub(crate) const MATTERS: f64 = 2.0;
@@ -211,6 +225,7 @@ impl Experiment {
             let within = given.as_ref().map(|given| given.within(what, &range));
             within.transpose().map_err(|error| refuse(&error))
         };
+        let of_one_design = of_one_design(&file);
         let (blocks, runs) = (&file.blocks, &file.runs);
         Ok(Experiment {
             name: name.to_owned(),
@@ -232,6 +247,7 @@ impl Experiment {
                 time(&runs.warm_up, "the warm-up", WARM_UPS)?,
                 time(&runs.length, "the length of a run", RUN_LENGTHS)?,
             ],
+            of_one_design,
         })
     }
 
@@ -274,6 +290,24 @@ impl Experiment {
     /// Leaves its file's lengths of a run and of a warm-up out, where others are asked for.
     pub fn without_lengths(&mut self) {
         self.lengths = [None, None];
+        self.of_one_design.retain(|of| of.key != LENGTH);
+    }
+
+    /// Has other numbers of rounds, and of rounds of equals, than its file says.
+    pub fn with_rounds(&mut self, rounds: Option<u32>, equals: Option<u32>) {
+        let given = [(rounds, ROUNDS), (equals, EQUALS)];
+        for (own, (number, key)) in self.rounds.iter_mut().zip(given) {
+            if let Some(number) = number {
+                *own = number;
+                self.of_one_design.retain(|of| of.key != key);
+            }
+        }
+    }
+
+    /// The keys that its file gives for nothing, if it has this design.
+    pub fn idle_keys(&self, design: Design) -> Vec<&'static str> {
+        let idle = self.of_one_design.iter().filter(|of| of.design != design);
+        idle.map(|of| of.key).collect()
     }
 
     /// Leaves out what its file gives all settings of the parameters that are given otherwise.
@@ -319,6 +353,15 @@ impl Experiment {
             return Err(invalid(format!("a block is {block}: choose {least} or more")));
         }
         Ok(Blocks { length, washout })
+    }
+
+    /// The time of settings that alternate.
+    pub(crate) fn span(&self, form: &Form, is_modelled: bool) -> Result<Span, Stop> {
+        let longest = if is_modelled { form.longest_on_model() } else { *BUDGETS.end() };
+        let washout = self.washout.unwrap_or(Nanos::ZERO);
+        let shortest = Nanos(washout.0.saturating_mul(2)).max(*BLOCK_LENGTHS.start());
+        let (budget, warm_up) = (self.budget(), form.warm_up);
+        Ok(Span { budget, longest, warm_up, blocks: self.blocks()?, shortest })
     }
 
     /// The form, with this experiment's load, lengths and parameters of all settings.
@@ -419,6 +462,20 @@ fn what_is_wrong(error: &toml::de::Error, text: &str) -> String {
     let line = if is_lacking { String::new() } else { line };
     let way_on = if is_lacking { "; 'forebay lab show template' prints a whole file" } else { "" };
     format!("{line}{what}{way_on}")
+}
+
+/// What the file gives that counts in one design only.
+fn of_one_design(file: &File) -> Vec<OfOneDesign> {
+    let (blocks, runs) = (&file.blocks, &file.runs);
+    let keys = [
+        ("[blocks] length", Design::Alternate, blocks.length.is_some()),
+        ("[blocks] washout", Design::Alternate, blocks.washout.is_some()),
+        (ROUNDS, Design::Restarts, runs.rounds.is_some()),
+        (EQUALS, Design::Restarts, runs.equals.is_some()),
+        (LENGTH, Design::Restarts, runs.length.is_some()),
+    ];
+    let given = keys.into_iter().filter(|(.., is_given)| *is_given);
+    given.map(|(key, design, _)| OfOneDesign { key, design }).collect()
 }
 
 /// The parameters of all settings. One that a setting gives itself isn't of all: what is said of it

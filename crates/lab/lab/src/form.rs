@@ -197,6 +197,11 @@ impl Form {
         )))
     }
 
+    /// The longest that [`check_for_model`](Form::check_for_model) takes.
+    pub(crate) fn longest_on_model(&self) -> Nanos {
+        Nanos(TIME_LIMIT_NS.saturating_sub(self.warm_up.0).saturating_sub(1))
+    }
+
     fn of(data: u64, cache: u64, log: u64, warm_up: Nanos, length: Nanos) -> Form {
         let scale = Scale::of_mib(data / MIB);
         let creation = Creation {

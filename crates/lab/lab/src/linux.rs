@@ -59,12 +59,7 @@ pub(crate) fn prepare(
         return crash(database, session).and(loaded).map(|_| None);
     }
     database.shutdown_by(session)?;
-    // It is opened once more only for the probe, which a creation doesn't make.
-    let options = Options { parameters: form.parameters.clone(), ..Options::default() };
-    let database = Database::open_in(disk, base, &options, session)?;
-    let chosen = Chosen::of(&database);
-    database.shutdown_by(session)?;
-    Ok(Some(chosen))
+    Chosen::by_opening(disk, base, form.parameters.clone(), session).map(Some)
 }
 
 /// What an opening chose by a probe of the device. Left to each opening, runs of one setting would
@@ -83,6 +78,21 @@ impl Chosen {
         let opened = database.instance().opened();
         let (redo_write, writes) = (opened.redo_write, opened.log_writes_in_flight);
         Chosen { redo_write, log_writes_in_flight: writes }
+    }
+
+    /// Opens the database only for the probe, made anew now that all is loaded.
+    pub(crate) fn by_opening(
+        disk: &Disk,
+        directory: &Path,
+        parameters: Parameters,
+        session: &Session,
+    ) -> Result<Chosen, Stop> {
+        let parameters = Parameters { redo_probe_retention: 0, ..parameters };
+        let options = Options { parameters, ..Options::default() };
+        let database = Database::open_in(disk, directory, &options, session)?;
+        let chosen = Chosen::of(&database);
+        database.shutdown_by(session)?;
+        Ok(chosen)
     }
 
     /// In words, for the reports of the two shapes.

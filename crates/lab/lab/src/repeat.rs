@@ -12,7 +12,7 @@ use experiment::{Level, Origin, RoundKind, Run, Runner, Step, World};
 use os::Session;
 use stop::Stop;
 
-use crate::linux::{LinuxRunner, prepare};
+use crate::linux::{LinuxRunner, prepare, this_machine};
 use crate::model::{Machine, ModelRunner, load};
 use crate::scratch::Scratch;
 use crate::{Experiment, Form};
@@ -30,9 +30,7 @@ pub fn repeat_here(
     let disk = os::linux::disk();
     let direct = form.parameters.filesystemio_options.file_options().direct;
     let scratch = Scratch::make(&disk, parent, direct, session)?;
-    let machine =
-        format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
-    let origin = origin(experiment, form, World::Linux, machine);
+    let origin = origin(experiment, form, World::Linux, this_machine(parent));
     let form = experiment.form(form.clone())?;
     let prepared = prepare(&disk, &scratch.base(), &form, |_, _| (), &|| false, session)?;
     let mut form = form;

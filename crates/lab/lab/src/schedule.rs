@@ -6,10 +6,9 @@ use experiment::{Plan, ROUNDS_MAX};
 use stop::Stop;
 use waits::Nanos;
 
+use crate::Experiment;
 use crate::alternate::Blocks;
-use crate::lengths::{BLOCK_LENGTHS, BUDGETS};
 use crate::session::invalid;
-use crate::{Experiment, Form};
 
 /// Of the blocks of an alternating experiment, one in so many is for equals. With fewer a slow
 /// effect is hardly seen, with more a difference is.
@@ -32,34 +31,52 @@ pub(crate) fn going_on(plan: Plan) -> Plan {
     Plan { rounds: rounds * times, equals: equals * times, stretches: stretches * times, ..plan }
 }
 
+/// The time of settings that alternate, and what else of it would be taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) budget: Nanos,
+    /// The longest budget.
+    pub(crate) longest: Nanos,
+    /// Before the first block.
+    pub(crate) warm_up: Nanos,
+    pub(crate) blocks: Blocks,
+    /// The shortest block.
+    pub(crate) shortest: Nanos,
+}
+
 /// The plan of settings that alternate: as many rounds as the budget has room for.
-pub(crate) fn alternating(
-    budget: Nanos,
-    blocks: Blocks,
-    settings: usize,
-    form: &Form,
-    seed: u64,
-) -> Result<Plan, Stop> {
+pub(crate) fn alternating(span: &Span, settings: usize, seed: u64) -> Result<Plan, Stop> {
     let levels = levels(settings);
-    let block = blocks.length.as_secs_f64();
-    let seconds = budget.as_secs_f64() - form.warm_up.as_secs_f64();
-    // No more than make a plan.
-    let most = f64::from(ROUNDS_MAX) * f64::from(levels) * 1.25;
-    let all = (seconds / block).min(most) as u32;
+    let all = blocks_in(span, levels);
     let (equals, rounds) = (equals_of(all), rounds_of(all, levels));
+    let block = span.blocks.length.as_secs_f64();
     let longest = (STRETCH_MAX.as_secs_f64() / block / 2.0).max(1.0) as u32;
     let together = u32::from(levels).min(equals);
     let stretches = (equals.div_ceil(longest * together).max(1) * together).min(equals);
     let plan = Plan { levels, rounds, equals, stretches, together, seed };
     plan.check().map_err(|_| {
         invalid(&format!(
-            "{budget} has no room for two rounds of blocks of {}, with equals and a warm-up of \
-             {}: choose {}",
-            blocks.length,
-            form.warm_up,
-            room(2, budget, blocks.length, levels, form.warm_up)
+            "{} has no room for two rounds of blocks of {}, with equals and a warm-up of {}: \
+             choose {}",
+            span.budget,
+            span.blocks.length,
+            span.warm_up,
+            room(2, span, levels)
         ))
     })
+}
+
+/// The most rounds for which a budget has room; none of a plan of as many rounds as there can be.
+pub(crate) fn most_rounds(span: &Span, settings: usize) -> Option<u32> {
+    let (longest, levels) = (Span { budget: span.longest, ..*span }, levels(settings));
+    Some(rounds_of(blocks_in(&longest, levels), levels)).filter(|rounds| *rounds < ROUNDS_MAX)
+}
+
+/// The blocks for which the budget has room, but no more than make a plan.
+fn blocks_in(span: &Span, levels: u8) -> u32 {
+    let seconds = span.budget.as_secs_f64() - span.warm_up.as_secs_f64();
+    let most = f64::from(ROUNDS_MAX) * f64::from(levels) * 1.25;
+    (seconds / span.blocks.length.as_secs_f64()).min(most) as u32
 }
 
 /// The rounds of equals among so many blocks.
@@ -73,22 +90,23 @@ fn rounds_of(blocks: u32, levels: u8) -> u32 {
 }
 
 /// What has room for so many rounds: a budget, of blocks of this length, or shorter blocks in this
-/// budget.
-pub(crate) fn room(rounds: u32, budget: Nanos, block: Nanos, levels: u8, warm_up: Nanos) -> String {
-    let seconds = budget.as_secs_f64() - warm_up.as_secs_f64();
+/// budget. What would be refused isn't advised.
+pub(crate) fn room(rounds: u32, span: &Span, levels: u8) -> String {
+    let warm_up = span.warm_up.as_secs_f64();
+    let seconds = span.budget.as_secs_f64() - warm_up;
     let least = (1..).find(|blocks| rounds_of(*blocks, levels) >= rounds);
     let least = least.expect("some number has");
     // A plan rounds down, so what just fits may not.
-    let all = f64::from(least) * block.as_secs_f64();
-    let budget = (warm_up.as_secs_f64() + all + 1e-6).ceil();
+    let all = f64::from(least) * span.blocks.length.as_secs_f64();
+    let budget = (warm_up + all + 1e-6).ceil();
     let hundredths = (seconds / f64::from(least) * 100.0 - 1e-6).floor();
-    let is_day = budget <= BUDGETS.end().as_secs_f64();
-    let is_block = hundredths / 100.0 >= BLOCK_LENGTHS.start().as_secs_f64();
-    let longer = is_day.then(|| format!("--budget {budget}s or more"));
+    let is_budget = budget <= span.longest.as_secs_f64();
+    let is_block = hundredths / 100.0 >= span.shortest.as_secs_f64();
+    let longer = is_budget.then(|| format!("--budget {budget}s or more"));
     let shorter = is_block.then(|| format!("--block {:.2} or less", hundredths / 100.0));
     let ways: Vec<String> = longer.into_iter().chain(shorter).collect();
     match ways.is_empty() {
-        true => "a shorter warm-up, or fewer settings".to_owned(),
+        true => "a shorter warm-up or washout, or fewer settings".to_owned(),
         false => ways.join(", or "),
     }
 }
@@ -100,12 +118,24 @@ fn levels(settings: usize) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Form;
+    use crate::lengths::{BLOCK_LENGTHS, BUDGETS};
+
+    /// Here, without a washout.
+    fn span(seconds: u64, block_ms: u64) -> Span {
+        let blocks = Blocks { length: Nanos::from_millis(block_ms), washout: Nanos::ZERO };
+        Span {
+            budget: Nanos::from_secs(seconds),
+            longest: *BUDGETS.end(),
+            warm_up: Form::modelled().warm_up,
+            blocks,
+            shortest: *BLOCK_LENGTHS.start(),
+        }
+    }
 
     fn in_blocks(seconds: u64, block_ms: u64, settings: usize) -> Plan {
-        let length = Nanos::from_millis(block_ms);
-        let blocks = Blocks { length, washout: Nanos(length.0 / 10) };
-        let budget = Nanos::from_secs(seconds);
-        alternating(budget, blocks, settings, &Form::quick(), 1).expect("there is room")
+        let span = Span { warm_up: Form::quick().warm_up, ..span(seconds, block_ms) };
+        alternating(&span, settings, 1).expect("there is room")
     }
 
     #[test]
@@ -124,11 +154,8 @@ mod tests {
     /// What is told to choose has room, and a second less has none.
     #[test]
     fn a_budget_without_room_says_how_much_has_room() {
-        let blocks = |ms| Blocks { length: Nanos::from_millis(ms), washout: Nanos::ZERO };
-        let plan = |seconds: u64, ms: u64, settings: usize| {
-            let form = Form::modelled();
-            alternating(Nanos::from_secs(seconds), blocks(ms), settings, &form, 1)
-        };
+        let plan =
+            |seconds: u64, ms: u64, settings: usize| alternating(&span(seconds, ms), settings, 1);
         let refused = plan(3, 1_000, 2).expect_err("two rounds are 4 s").to_string();
         assert!(refused.contains("--budget 7s or more, or --block 0.46 or less"), "{refused}");
         assert!(plan(7, 1_000, 2).is_ok() && plan(6, 1_000, 2).is_err());
@@ -145,22 +172,46 @@ mod tests {
         }
     }
 
+    /// Else who does as is told is refused next: a model's hour (LB43), a washout that was given.
+    #[test]
+    fn what_would_be_refused_is_not_advised() {
+        let refused = |span: Span| alternating(&span, 2, 1).expect_err("no room").to_string();
+        let long = span(1_800, 1_200_000);
+        assert!(refused(long).contains("choose --budget 7201s or more, or --block 299.96 or less"));
+        let form = Form::modelled();
+        let longest = form.longest_on_model();
+        assert!(form.check_for_model(longest).is_ok());
+        assert!(form.check_for_model(Nanos(longest.0 + 1)).is_err());
+        let on_model = Span { longest, ..long };
+        assert!(refused(on_model).contains("choose --block 299.96 or less"));
+        let washed = Span { shortest: Nanos::from_secs(300), ..on_model };
+        assert!(refused(washed).contains("choose a shorter warm-up or washout"));
+    }
+
     /// So does the notice of a budget with fewer rounds than ever have an answer.
     #[test]
     fn a_budget_without_an_answer_says_how_much_may_have_one() {
-        let length = Nanos::from_secs(1);
-        let blocks = Blocks { length, washout: Nanos::ZERO };
-        let form = Form::modelled();
         for levels in 2..=26 {
-            let wanted = room(6, Nanos::from_secs(9), length, levels, form.warm_up);
+            let wanted = room(6, &span(9, 1_000), levels);
             let least = wanted.split("--budget ").nth(1).and_then(|of| of.split('s').next());
             let least: u64 = least.and_then(|of| of.parse().ok()).expect("a number of seconds");
             let rounds = |seconds: u64| {
-                let budget = Nanos::from_secs(seconds);
-                alternating(budget, blocks, levels.into(), &form, 1).expect("room for two").rounds
+                let span = span(seconds, 1_000);
+                alternating(&span, levels.into(), 1).expect("room for two").rounds
             };
             assert!(rounds(least) >= 6 && rounds(least - 1) < 6, "{wanted}");
         }
+    }
+
+    /// As many as the longest budget has room for, whatever was asked for.
+    #[test]
+    fn no_more_rounds_are_possible_than_in_the_longest_budget() {
+        for longest in [60, 3_600] {
+            let of = Span { longest: Nanos::from_secs(longest), ..span(9, 1_000) };
+            let plan = alternating(&span(longest, 1_000), 2, 1).expect("there is room");
+            assert_eq!(most_rounds(&of, 2), Some(plan.rounds));
+        }
+        assert_eq!(most_rounds(&span(9, 20), 2), None, "a plan has no more");
     }
 
     /// A plan has an end before such a day has: its parts stay in proportion.

@@ -17,14 +17,14 @@ use report::number::{counted, grouped};
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
-use crate::alternate::{Alternation, Blocks, Following};
+use crate::alternate::{Alternation, Following};
 use crate::before::{Before, check_machine, check_settings, data_bytes_max};
 use crate::enough::{has_ended, is_enough, leaves_open};
 use crate::linux::{Chosen, LinuxRunner, fix_by_rows, free_bytes, prepare, this_machine};
 use crate::model::Machine;
 use crate::possible;
 use crate::progress::{Loading, Teller};
-use crate::schedule::{alternating, by_restarts, going_on, room};
+use crate::schedule::{Span, alternating, by_restarts, going_on, most_rounds, room};
 use crate::scratch::{Scratch, clear_left};
 use crate::setting::run_name;
 use crate::{Design, Experiment, Form, Setting};
@@ -122,7 +122,7 @@ pub fn run(
     session: &Session,
 ) -> Result<Ending, Stop> {
     let mut asked = Asked::of(request)?;
-    request.before.check(&asked.rule, &asked.plan, &asked.blocks)?;
+    request.before.check(&asked.rule, &asked.plan, &asked.span.blocks)?;
     // It may have been stopped when it had just begun anew, by restarts (LB62).
     let may_not_alternate = asked.instead(&asked.there())?.is_some();
     let mut found = match may_not_alternate {
@@ -140,6 +140,7 @@ pub fn run(
     }
     let question = Question {
         rule: asked.rule,
+        most_rounds: most_rounds(&asked.span, asked.experiment.settings.len()),
         command: request.command.clone(),
         model: found.model,
         sensitivity: found.sensitivity,
@@ -191,8 +192,7 @@ struct Asked<'a> {
     experiment: Experiment,
     form: Form,
     design: Design,
-    blocks: Blocks,
-    budget: Nanos,
+    span: Span,
     plan: Plan,
     rule: Rule,
     notes: Vec<String>,
@@ -253,11 +253,17 @@ impl<'a> Asked<'a> {
                   leave --until-decided out, or choose the design 'restarts'",
             ));
         }
-        let (blocks, budget) = (experiment.blocks()?, experiment.budget());
+        let span = experiment.span(&form, is_modelled)?;
+        if is_modelled {
+            form.check_for_model(match design {
+                Design::Alternate => span.budget,
+                Design::Restarts => form.length,
+            })?;
+        }
         if let (Design::Alternate, RunOn::ThisMachine(parent)) = (design, &request.run_on) {
             match experiment.until_decided {
                 true => form.last_until_decided(data_bytes_max(&done), || free_bytes(parent))?,
-                false => form.last_for(budget),
+                false => form.last_for(span.budget),
             }
         }
         if design == Design::Alternate && experiment.design.is_none() {
@@ -266,9 +272,7 @@ impl<'a> Asked<'a> {
         }
         let plan = match design {
             Design::Restarts => by_restarts(&experiment, request.seed)?,
-            Design::Alternate => {
-                alternating(budget, blocks, experiment.settings.len(), &form, request.seed)?
-            }
+            Design::Alternate => alternating(&span, experiment.settings.len(), request.seed)?,
         };
         let rule = Rule {
             threshold: experiment.matters,
@@ -279,7 +283,7 @@ impl<'a> Asked<'a> {
             is_open_ended: experiment.until_decided,
         };
         let plan = if rule.is_open_ended { going_on(plan) } else { plan };
-        Ok(Asked { request, experiment, form, design, blocks, budget, plan, rule, notes, done })
+        Ok(Asked { request, experiment, form, design, span, plan, rule, notes, done })
     }
 
     /// Makes the runs.
@@ -293,10 +297,6 @@ impl<'a> Asked<'a> {
             RunOn::ThisMachine(parent) => self.here(parent, told_to_stop, follower, session),
             RunOn::Model { machine: name, disk } => {
                 let machine = Machine::named(name, disk)?;
-                self.form.check_for_model(match self.design {
-                    Design::Alternate => self.budget,
-                    Design::Restarts => self.form.length,
-                })?;
                 let model = machine.describe(name, disk);
                 self.modelled(&machine, model, told_to_stop, follower, session)
             }
@@ -321,10 +321,7 @@ impl<'a> Asked<'a> {
         if self.plan.rounds < ROUNDS_MIN {
             let more = match self.design {
                 Design::Restarts => format!("--rounds {ROUNDS_MIN} or more"),
-                Design::Alternate => {
-                    let (blocks, levels) = (self.blocks.length, self.plan.levels);
-                    room(ROUNDS_MIN, self.budget, blocks, levels, self.form.warm_up)
-                }
+                Design::Alternate => room(ROUNDS_MIN, &self.span, self.plan.levels),
             };
             follower.notice(&format!(
                 "fewer than {ROUNDS_MIN} rounds never have an answer, only figures: ask for {more}"
@@ -356,10 +353,11 @@ impl<'a> Asked<'a> {
         follower.begins(&self.rule, &model, &self.notes);
         let levels = self.experiment.settings.len();
         let is_whole = self.done.len() >= self.plan.run_count() as usize;
-        match is_whole && leaves_open(&self.done, &self.rule, levels) {
-            true => follower.tell(&self.spent()),
-            false => follower.tell("the rows that are there are enough: nothing is run"),
-        }
+        // On a terminal the verdict takes the place of another line.
+        follower.notice(&match is_whole && leaves_open(&self.done, &self.rule, levels) {
+            true => self.spent(),
+            false => "the rows that are there are enough: nothing is run".to_owned(),
+        });
         Found { model, ..self.there() }
     }
 
@@ -527,7 +525,7 @@ impl<'a> Asked<'a> {
     /// How long it may take, where that is bounded.
     fn time(&self) -> Option<Nanos> {
         let is_bounded = self.design == Design::Alternate && !self.rule.is_open_ended;
-        is_bounded.then_some(self.budget)
+        is_bounded.then_some(self.span.budget)
     }
 
     /// The rows, and whether it was told to stop. The error of a run says of which (LB15).
@@ -551,7 +549,7 @@ impl<'a> Asked<'a> {
     ) -> Alternation<'f> {
         Alternation {
             plan: self.plan,
-            blocks: self.blocks,
+            blocks: self.span.blocks,
             form,
             settings,
             origin,

@@ -3,34 +3,21 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "the test looks at the real directory")]
 
-use std::path::PathBuf;
-use std::sync::Arc;
+mod common;
 
+use std::path::PathBuf;
+
+use common::{check_rows, fits, report_of};
 use experiment::{Commits, Run};
 use ids::BlockSize;
+use lab::RunOn;
 use lab::block_size_scan::{ReadSize, Report, Scans, Setting, Size, run};
-use lab::{Follower, RunOn};
-use waits::SessionKind;
 
 const BLOCK_SIZES: [BlockSize; 4] =
     [BlockSize::KIB_2, BlockSize::KIB_4, BlockSize::KIB_8, BlockSize::KIB_16];
 const MIB: f64 = (1 << 20) as f64;
 
-/// Keeps the rows.
-#[derive(Default)]
-struct Rows(Vec<Run>);
-
-impl Follower for Rows {
-    fn tell(&mut self, _: &str) {}
-
-    fn row(&mut self, run: &Run) {
-        self.0.push(run.clone());
-    }
-}
-
 fn report(size: Size, settings: Vec<Setting>, run_on: RunOn) -> (Report, Vec<Run>) {
-    let os = os::linux::start_with(Arc::new(|_| {}));
-    let session = os.adopt("test", SessionKind::Foreground);
     let scans = Scans {
         size,
         settings,
@@ -40,21 +27,11 @@ fn report(size: Size, settings: Vec<Setting>, run_on: RunOn) -> (Report, Vec<Run
         commit: "of a test".into(),
         command: "a test".into(),
     };
-    let mut rows = Rows::default();
-    match run(&scans, &|| false, &mut rows, &session) {
-        Ok(Some(report)) => (report, rows.0),
-        Ok(None) => panic!("nobody told it to stop"),
-        Err(stop) => panic!("{stop}"),
-    }
+    report_of(|follower, session| run(&scans, &|| false, follower, session))
 }
 
 fn on_a_model() -> RunOn {
     RunOn::Model { machine: "eight-core".into(), disk: "nvme".into() }
-}
-
-fn fits(text: &str) {
-    let long = text.lines().find(|line| line.chars().count() > 80);
-    assert_eq!(long, None, "{text}");
 }
 
 /// The text without its line breaks.
@@ -102,19 +79,8 @@ fn reads_are_as_long_as_was_asked_for_whatever_the_block() {
     }
     fits(&text);
     assert!(report.json().contains("\"event\":\"direct path read\""));
-    check(&rows);
-}
-
-/// A row for each cell, of the type of other experiments.
-fn check(rows: &[Run]) {
-    assert_eq!(rows.len(), Setting::all().len());
-    let lines: String = rows.iter().map(|run| run.to_json_line() + "\n").collect();
-    assert_eq!(experiment::parse_rows(&lines).expect("they are rows").runs.len(), rows.len());
-    let mut settings: Vec<&str> = rows.iter().map(|run| run.identity.setting.as_str()).collect();
-    settings.sort_unstable();
-    settings.dedup();
-    assert_eq!(settings.len(), rows.len());
-    for run in rows {
+    check_rows(&rows, Setting::all().len());
+    for run in &rows {
         let setting = &run.identity.setting;
         let count = &run.identity.parameters["db_file_multiblock_read_count"];
         assert!(setting.ends_with(&format!("= {count}")), "{setting}, {count}");

@@ -2,28 +2,14 @@
 //! each of its writes, and don't where it doesn't. Rows, and the audit, come with them.
 #![forbid(unsafe_code)]
 
-use std::sync::Arc;
+mod common;
 
+use common::{check_rows, fits, report_of};
 use experiment::{Commits, Run};
+use lab::RunOn;
 use lab::free_buffer_waits::{Matrix, Report, Setting, Size, run};
-use lab::{Follower, RunOn};
-use waits::SessionKind;
-
-/// Keeps the rows.
-#[derive(Default)]
-struct Rows(Vec<Run>);
-
-impl Follower for Rows {
-    fn tell(&mut self, _: &str) {}
-
-    fn row(&mut self, run: &Run) {
-        self.0.push(run.clone());
-    }
-}
 
 fn report(machine: &str, size: Size) -> (Report, Vec<Run>) {
-    let os = os::linux::start_with(Arc::new(|_| {}));
-    let session = os.adopt("test", SessionKind::Foreground);
     let matrix = Matrix {
         size,
         settings: Setting::all(),
@@ -33,12 +19,7 @@ fn report(machine: &str, size: Size) -> (Report, Vec<Run>) {
         commit: "of a test".into(),
         command: "a test".into(),
     };
-    let mut rows = Rows::default();
-    match run(&matrix, &|| false, &mut rows, &session) {
-        Ok(Some(report)) => (report, rows.0),
-        Ok(None) => panic!("nobody told it to stop"),
-        Err(stop) => panic!("{stop}"),
-    }
+    report_of(|follower, session| run(&matrix, &|| false, follower, session))
 }
 
 /// The shape of the original: buffered and one by one is slow, slaves help, direct I/O with 36
@@ -56,23 +37,16 @@ fn on_the_hp_ux_server_direct_io_with_many_writers_wins() {
     assert!((seconds("asynch", 1, 0) / seconds("none", 1, 0) - 1.0).abs() < 0.2, "{text}");
     assert!(report.more_writers("directio") > Some(3.0), "{text}");
     assert_eq!(report.unaccounted_most(), 0.0, "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    fits(&text);
     assert!(report.json().contains("\"timesource\":\"TOTAL_TIME\""));
     assert_eq!(report.commits(), Commits { acknowledged: 12 * 20, found: 12 * 20 });
     assert!(text.contains("a model repeats itself") && text.contains("modelled, "), "{text}");
     check(&rows);
 }
 
-/// A row for each cell, of the type of other experiments, and under one way of redo.
+/// A row for each cell, and all under one way of redo.
 fn check(rows: &[Run]) {
-    assert_eq!(rows.len(), Setting::all().len());
-    let lines: String = rows.iter().map(|run| run.to_json_line() + "\n").collect();
-    let read = experiment::parse_rows(&lines).expect("they are rows");
-    assert_eq!(read.runs.len(), rows.len());
-    let mut settings: Vec<&str> = rows.iter().map(|run| run.identity.setting.as_str()).collect();
-    settings.sort_unstable();
-    settings.dedup();
-    assert_eq!(settings.len(), rows.len());
+    check_rows(rows, Setting::all().len());
     for name in ["redo_write", "log_writes_in_flight"] {
         let value = |run: &Run| run.identity.parameters[name].clone();
         assert!(!value(&rows[0]).is_empty() && value(&rows[0]) != "0");

@@ -139,6 +139,28 @@ fn modelled_runs_of_an_hour_are_refused_before_the_first() {
     }
 }
 
+/// LB43: else who does as a refusal says is refused next.
+#[test]
+fn a_model_advises_no_budget_beyond_its_hour() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let text = "question = \"?\"\n[factor]\ncommit_leader = [\"session\", \"lgwr\"]";
+    let mut experiment = Experiment::parse("mine", text).expect("it is one");
+    experiment.design = Some(Design::Alternate);
+    experiment.block = Some(Nanos::from_secs(1_200));
+    for (budget, says) in [(1_800, "choose --block 2"), (3_600, "a simulation ends at 3600 s")] {
+        experiment.budget = Some(Nanos::from_secs(budget));
+        let request = request(experiment.clone(), Form::tiny(), on_a_model());
+        match run(&request, &|| false, &mut began, &session) {
+            Err(stop) => {
+                assert!(!stop.to_string().contains("--budget"), "{stop}");
+                assert_invalid(Err(stop), says);
+            }
+            Ok(Ending::Answered(..) | Ending::Stopped(..)) => panic!("it ran"),
+        }
+    }
+}
+
 /// What a file says of the other load would be passed over, and a plan by restarts that can't be
 /// would end an experiment behind its last block, if carry-over is found.
 #[test]

@@ -15,21 +15,34 @@ use stop::{Failpoint, Failpoints};
 /// Histories.
 const SEEDS: u64 = if cfg!(debug_assertions) { 60 } else { 2_000 };
 
+/// Seeds are tried by so many threads.
+const THREADS: u64 = 2;
+
 /// Within so many seeds each break is found.
 const SEEDS_BROKEN: u64 = 100;
 
-/// Read committed and snapshot isolation together, with power cuts: each transaction was given what
-/// its level promises.
-#[test]
-fn histories_of_lists_keep_their_levels() {
+fn check_from(first: u64) -> AppendTally {
     let (mut tally, mut bases) = (AppendTally::default(), AppendBases::default());
-    let began = Instant::now();
-    for seed in 0..SEEDS {
+    for seed in (first..SEEDS).step_by(THREADS as usize) {
         match AppendCheck::of(seed).run(&mut bases) {
             Ok(found) => tally += found,
             Err(breach) => panic!("{breach}"),
         }
     }
+    tally
+}
+
+/// Read committed and snapshot isolation together, with power cuts: each transaction was given what
+/// its level promises.
+#[test]
+fn histories_of_lists_keep_their_levels() {
+    let (mut tally, began) = (AppendTally::default(), Instant::now());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|at| scope.spawn(move || check_from(at))).collect();
+        for thread in threads {
+            tally += thread.join().expect("each history keeps its levels");
+        }
+    });
     println!("{SEEDS} histories in {:?}: {tally:?}", began.elapsed());
     let AppendTally { summary, restarts, refusals, chained, cuts } = tally;
     assert!(summary.ww > 0 && summary.wr > 0 && summary.rw > 0 && summary.aborted > 0);

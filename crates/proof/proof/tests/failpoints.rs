@@ -33,9 +33,16 @@ fn is_caught_by(failpoint: Failpoint, by: &[Check], sweeps: impl Iterator<Item =
     panic!("{failpoint:?} was not caught by {by:?} in {SEEDS} seeds");
 }
 
+/// Many cuts find a moment that is soon over, not many states of one.
+fn cut_often(sweep: Sweep) -> Sweep {
+    Sweep { states_per_cut: 1, cuts_in_recovery: 0, depth_max: 1, stride: 5, ..sweep }
+}
+
+/// Somebody must have been told of a commit just before the power goes.
 #[test]
 fn redo_acknowledged_before_durable_is_caught() {
-    is_caught(Failpoint::AcknowledgeBeforeDurable, &[Check::Transactions]);
+    let sweeps = (0..SEEDS).map(|seed| cut_often(Sweep::large(seed)));
+    is_caught_by(Failpoint::AcknowledgeBeforeDurable, &[Check::Transactions], sweeps);
 }
 
 #[test]
@@ -95,8 +102,7 @@ fn rows_seen_before_they_are_durable_are_caught() {
             commit_modes: false,
             ..sweep.load
         };
-        // Many cuts find the moment, not many states of one.
-        Sweep { states_per_cut: 1, cuts_in_recovery: 0, depth_max: 1, stride: 5, ..sweep }
+        cut_often(sweep)
     });
     is_caught_by(Failpoint::SeeBeforeDurable, &[Check::Told], crowded);
 }

@@ -13,8 +13,8 @@ use std::time::Instant;
 use proof::{By, ModelCheck, ModelTally};
 use stop::{Failpoint, Failpoints};
 
-/// Some minutes of two cores.
-const OPERATIONS: u64 = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
+/// Two minutes of two cores.
+const OPERATIONS: u64 = if cfg!(debug_assertions) { 20_000 } else { 400_000 };
 
 /// Seeds are tried by so many threads.
 const THREADS: u64 = 2;
@@ -59,7 +59,7 @@ fn check(operations: u64, cancels: bool) -> ModelTally {
 #[test]
 fn every_read_is_what_the_model_says_it_must_be() {
     let tally = check(OPERATIONS, false);
-    if OPERATIONS >= 1_000_000 {
+    if cfg!(not(debug_assertions)) {
         assert_eq!(tally.missing(), ["cancelled"], "it never happened in {tally}");
     }
 }

@@ -7,8 +7,9 @@
 
 use std::fmt::Display;
 
-use os::Session;
+use os::{Cost, Session};
 use sim::fs::FileSystem;
+use sim::model::CostList;
 use sim::{Perturbation, Report, Simulation, World};
 
 /// A machine whose disk holds this content.
@@ -26,6 +27,42 @@ pub fn racy(seed: u64, content: FileSystem) -> Simulation {
 /// Gives a simulation a schedule that finds races.
 pub fn racing(simulation: Simulation) -> Simulation {
     Simulation { perturbation: Perturbation::RACES, ..simulation }
+}
+
+/// What code costs in a simulation [`with_fixed_costs`], in ns; all else costs nothing.
+const FIXED_COSTS: [(Cost, u32); 15] = [
+    (Cost::LatchGet, 25),
+    (Cost::Relax, 22),
+    (Cost::Park, 777),
+    (Cost::Wake, 662),
+    (Cost::IoSync, 25_318),
+    (Cost::IoSubmit, 2_788),
+    (Cost::IoReap, 606),
+    (Cost::ThreadSpawn, 27_817),
+    (Cost::ChecksumKib, 67),
+    (Cost::CopyKib, 24),
+    (Cost::BufferGet, 360),
+    (Cost::RowRead, 177),
+    (Cost::RowChange, 496),
+    (Cost::RowChangeMore, 88),
+    (Cost::Transaction, 10_610),
+];
+
+/// Gives a simulation costs that no later measurement changes, for tests whose bounds rest on them:
+/// those of the machine of two CPUs of 2026-11-21, where a system call took a quarter of the time
+/// in which the built-in disk answers.
+pub fn with_fixed_costs(mut simulation: Simulation) -> Simulation {
+    let source = "measured 2026-11-21 on a virtual machine with two CPUs".to_owned();
+    let mut list = CostList { name: "fixed".to_owned(), source, ..CostList::free() };
+    for (cost, ns) in FIXED_COSTS {
+        list.costs[cost as usize] = ns;
+    }
+    simulation.costs = list;
+    let machine = &mut simulation.machine;
+    machine.switch_cost_ns = 650;
+    machine.migration_cost_ns = 10_000;
+    machine.wake_idle_ns = 9_300;
+    simulation
 }
 
 /// The disk as a simulation left it.

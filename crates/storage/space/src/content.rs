@@ -23,6 +23,7 @@ use ids::{BlockSize, FileNo, Rba, Scn};
 use os::Disk;
 use stop::{RefusalKind, Stop};
 
+use crate::Probed;
 use crate::new_file::leftovers_end;
 use crate::segment::stored_name;
 
@@ -145,6 +146,8 @@ pub struct ControlContent {
     pub newest_log: u32,
     /// The number of slots of the doublewrite file.
     pub doublewrite_slots: u32,
+    /// What the last probe of the disk has found, if that is known.
+    pub probed: Option<Probed>,
     /// The tablespaces, the system tablespace first.
     pub tablespaces: Vec<TablespaceContent>,
     /// The data files, in the order of their numbers.
@@ -373,8 +376,18 @@ impl ControlContent {
             created_us: U64Le::new(self.created_us),
             place: U64Le::new(self.place),
             newest_log: U32Le::new(self.newest_log),
-            reserved2: [0; 44],
+            // What was probed is stored below, if it is known.
+            probed_us: U64Le::new(0),
+            probed_surroundings: U64Le::new(0),
+            probed_write_ns: U32Le::new(0),
+            probed_one_ns: U32Le::new(0),
+            probed_all_ns: U32Le::new(0),
+            probed_way: 0,
+            reserved2: [0; 15],
         };
+        if let Some(probed) = self.probed {
+            probed.store(Control::at_mut(block, Control::START));
+        }
         block[Control::ENTRIES..Control::ENTRIES + entries.len()].copy_from_slice(&entries);
     }
 
@@ -403,6 +416,7 @@ impl ControlContent {
             checkpoint_scn: head.checkpoint_scn.get(),
             newest_log: head.newest_log.get(),
             doublewrite_slots: head.doublewrite_slots.get(),
+            probed: Probed::load(head),
             tablespaces: tablespaces?,
             data_files: data_files?,
             log_groups: log_groups?,
@@ -474,6 +488,8 @@ impl<'a> Entries<'a> {
 #[cfg(test)]
 mod tests {
     use format::CONTROL_BLOCK;
+    use os::probe::DurableWrite;
+    use waits::Nanos;
 
     use super::*;
 
@@ -513,6 +529,13 @@ mod tests {
             checkpoint_scn: Scn::new(9),
             newest_log: 6,
             doublewrite_slots: 12,
+            probed: Some(Probed {
+                surroundings: 5,
+                at_us: 4,
+                way: DurableWrite::BufferedThenSync,
+                takes: Nanos(3),
+                at_once: None,
+            }),
             tablespaces: vec![tablespace(1, "system"), tablespace(2, "ünder")],
             data_files: (1..=files).map(file).collect(),
             log_groups: (1..4).map(group).collect(),

@@ -12,8 +12,8 @@ use os::{Disk, Error, File, FileOptions, IoBuf, OwnedFiles, Session};
 use stop::{Halt, RefusalKind, Stop};
 use waits::WaitEvent;
 
-use crate::ControlContent;
 use crate::place::place_of;
+use crate::{ControlContent, Probed};
 
 pub(crate) const NAMES: [&str; 2] = ["control01.ctl", "control02.ctl"];
 const ADDRESS: Dba = Dba { file: FileNo::CONTROL, block: BlockNo::new(0) };
@@ -193,13 +193,15 @@ impl ControlFile {
     }
 
     /// Writes the content that was read again, so that both copies have it durably (SP12), with
-    /// their place (SP22). Opening does this before anything that only goes with this content. A
-    /// checkpoint of the data files may follow (SP19).
-    pub fn settle(&mut self, session: &Session) -> Result<(), Error> {
+    /// their place (SP22), and with what a probe has found, if there was one. Opening does this
+    /// before anything that only goes with this content. A checkpoint of the data files may follow
+    /// (SP19).
+    pub fn settle(&mut self, probed: Option<Probed>, session: &Session) -> Result<(), Error> {
         // Skips the version of a write that may have failed.
         self.version += 1;
         self.content.announce_checkpoint();
         self.content.place = self.place;
+        self.content.probed = probed.or(self.content.probed);
         self.write(session)
     }
 

@@ -47,6 +47,7 @@ mod index;
 mod look;
 mod new_file;
 mod place;
+mod probed;
 mod room;
 mod seen;
 mod segment;
@@ -82,6 +83,7 @@ pub use new_file::{
     NewFiles, leftovers, new_path, remove_leftovers, settle_name, temporary_path, unnamed_path,
 };
 pub use place::{say_moved, unfinished, within_directory};
+pub use probed::Probed;
 pub use seen::{DataFileSeen, SegmentExtents};
 pub use segment::{Holds, Segment, SegmentState};
 pub use space::{HandOut, Space, Storage};

@@ -14,11 +14,14 @@ use stop::{RefusalKind, Stop};
 use crate::ControlContent;
 use crate::control::{ControlFile, NAMES};
 
-/// The hash by which the control file knows its place: FNV-1a of the path, and not 0.
+/// The hash by which the control file knows its place.
 pub(crate) fn place_of(disk: &Disk, directory: &Path) -> u64 {
-    let place = own_place(disk, directory);
-    let bytes = place.as_os_str().as_encoded_bytes().iter();
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+    hash_of(own_place(disk, directory).as_os_str().as_encoded_bytes())
+}
+
+/// The hash by which the control file knows a path or a text: FNV-1a, and not 0.
+pub(crate) fn hash_of(bytes: &[u8]) -> u64 {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     hash.max(1)
@@ -89,7 +92,7 @@ impl ControlFile {
 /// own.
 pub fn say_moved(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
     let mut control = ControlFile::open(disk, directory, false, session)?;
-    Ok(control.settle(session)?)
+    Ok(control.settle(None, session)?)
 }
 
 /// The refusal of a database whose creation hasn't ended (SP3). Its files elsewhere may have been

@@ -248,6 +248,15 @@ impl Space {
         Ok(runs)
     }
 
+    /// How many blocks a segment has handed out, its header among them: by one get, however many
+    /// runs they are.
+    pub fn handed_out(&self, segment: Dba, session: &Session) -> Result<u32, Stop> {
+        let pin = self.changes.cache().pin(segment, session)?;
+        let header = pin.shared(FrameOrder::SegmentHeader, session);
+        check_live(&header, segment)?;
+        Ok(SegmentHeader::at(&header, SegmentHeader::START).high_water.get())
+    }
+
     pub(crate) fn pin<'a>(
         &'a self,
         file: FileNo,

@@ -9,8 +9,9 @@
 //! BT1 to BT44 are in the README.
 //!
 //! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together;
-//!   fetch a row, scan all. [`HeapScan`]: a scan between calls. [`HeapInserter`]: the block that a
-//!   session's inserts fill. [`HeapLoader`]: the blocks that a load fills.
+//!   fetch a row, scan all. [`HeapScan`]: a scan between calls; [`RowVisit`]: what takes its rows,
+//!   as [`EachRow`] does. [`HeapInserter`]: the block that a session's inserts fill.
+//!   [`HeapLoader`]: the blocks that a load fills.
 //! * [`Index`]: insert, delete and find entries. [`Cursor`]: ranges, both ways. [`IndexRange`]: one
 //!   between calls. [`Now`]: a range as it is at this moment, for constraints. [`IndexBuilder`]: an
 //!   index from the bottom up.
@@ -52,4 +53,6 @@ pub use inspect::{
     was_formatted,
 };
 pub use row::RowAddress;
-pub use rows::{Changed, Heap, HeapLoader, HeapScan, Sampled};
+pub use rows::{
+    BlockRow, BlockRows, Changed, EachRow, Heap, HeapLoader, HeapScan, RowVisit, Sampled,
+};

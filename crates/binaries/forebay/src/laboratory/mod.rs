@@ -323,7 +323,7 @@ fn answer(
     how: &How,
     done: Option<Done>,
 ) -> CommandResult {
-    let notice = how.check_design(&experiment, place).map_err(Failure::usage)?;
+    let notices = how.check_design(&experiment, place).map_err(Failure::usage)?;
     // Where it begins anew, too, it is the command line that asked for it which goes on.
     let call = done.as_ref().map_or_else(|| call(&command), |done| done.call.clone());
     let session = begin();
@@ -343,7 +343,7 @@ fn answer(
         command,
         before: done.map_or_else(Before::default, |done| done.before),
     };
-    notice.iter().for_each(|notice| tell(&format!("notice: {notice}")));
+    notices.iter().for_each(|notice| tell(&format!("notice: {notice}")));
     let (progress, written) = (Progress::new(), &mut outputs);
     let mut following =
         Following { progress, outputs: written, call: Some(call), is_told, threshold };

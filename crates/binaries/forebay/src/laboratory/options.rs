@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use experiment::Measure;
+use experiment::{Measure, ROUNDS_ASKED_MAX};
 use lab::{BLOCK_LENGTHS, BUDGETS, RUN_LENGTHS, WASHOUTS, parse_time};
 use lab::{Design, Experiment, Form, PER_CENTS, RATES, RunOn};
 use waits::Nanos;
@@ -113,10 +113,10 @@ pub(crate) struct How {
     washout: Option<Nanos>,
     /// Rounds at most, by restarts, but with --until-decided: each has a run of every setting.
     /// Fewer than 6 never have an answer.
-    #[arg(long, value_parser = within(2..=1_000_u32), allow_negative_numbers = true)]
+    #[arg(long, value_parser = within(2..=ROUNDS_ASKED_MAX), allow_negative_numbers = true)]
     rounds: Option<u32>,
     /// Rounds of equals among them, by restarts.
-    #[arg(long, value_parser = within(1..=1_000_u32), allow_negative_numbers = true)]
+    #[arg(long, value_parser = within(1..=ROUNDS_ASKED_MAX), allow_negative_numbers = true)]
     equal_rounds: Option<u32>,
     /// How long each run by restarts is measured. It warms up for a fifth of that before, and so do
     /// settings that alternate.
@@ -174,36 +174,49 @@ impl How {
 
     /// Refuses options of a design that the experiment doesn't have. Settings that alternate
     /// without a wish may be compared by restarts after all: then this says what options come to.
+    /// It says so of the keys of a file, which may be meant for both designs, in any case.
     pub(super) fn check_design(
         &self,
         experiment: &Experiment,
         place: &Place,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Vec<String>, String> {
         let way = experiment.way(place.simulate.is_some());
         let (design, _) = way.map_err(|stop| stop.to_string())?;
+        let is_wish = experiment.design.is_some();
         let given = |others: &[&str]| self.all_given().find(|option| others.contains(option));
+        let mut notices = Vec::new();
         match design {
-            Design::Restarts => match given(&["--block", "--washout"]) {
-                Some(option) => Err(format!(
-                    "the settings are compared by restarts, which have no blocks: leave {option} \
-                     out, or choose --design alternate"
-                )),
-                None => Ok(None),
-            },
-            Design::Alternate => match given(&["--rounds", "--equal-rounds"]) {
-                Some(option) if experiment.design.is_some() => Err(format!(
-                    "settings that alternate have as many rounds as the budget has room for: leave \
-                     {option} out, or choose --design restarts"
-                )),
-                Some(option) => Ok(Some(format!(
-                    "{option} counts only if the settings turn out not to alternate well; until \
-                     then the budget counts (--budget)"
-                ))),
-                None => Ok(self.seconds.map(|_| {
-                    "as long as settings alternate, only the warm-up follows --seconds".to_owned()
-                })),
-            },
+            Design::Restarts => {
+                if let Some(option) = given(&["--block", "--washout"]) {
+                    return Err(format!(
+                        "the settings are compared by restarts, which have no blocks: leave \
+                         {option} out, or choose --design alternate"
+                    ));
+                }
+            }
+            Design::Alternate => {
+                match given(&["--rounds", "--equal-rounds"]) {
+                    Some(option) if is_wish => {
+                        return Err(format!(
+                            "settings that alternate have as many rounds as the budget has room \
+                             for: leave {option} out, or choose --design restarts"
+                        ));
+                    }
+                    Some(option) => notices.push(format!(
+                        "{option} counts only if the settings turn out not to alternate well; \
+                         until then the budget counts (--budget)"
+                    )),
+                    None => {}
+                }
+                if self.seconds.is_some() {
+                    notices.push(
+                        "as long as settings alternate, only the warm-up follows --seconds".into(),
+                    );
+                }
+            }
         }
+        notices.extend(idle_keys(experiment, design));
+        Ok(notices)
     }
 
     /// Changes an experiment as was asked for.
@@ -229,9 +242,7 @@ impl How {
             // They are in the form, which a file's own would replace.
             experiment.without_lengths();
         }
-        let [rounds, equals] = &mut experiment.rounds;
-        *rounds = self.rounds.unwrap_or(*rounds);
-        *equals = self.equal_rounds.unwrap_or(*equals);
+        experiment.with_rounds(self.rounds, self.equal_rounds);
         experiment.matters = self.matters.map_or(experiment.matters, |percent| percent / 100.0);
     }
 
@@ -275,6 +286,18 @@ impl How {
         line += &flags.map(|(flag, given)| if given { flag } else { "" }).concat();
         line
     }
+}
+
+/// Says what keys of the experiment's file come to that aren't of this design.
+fn idle_keys(experiment: &Experiment, design: Design) -> Option<String> {
+    let keys = experiment.idle_keys(design);
+    let counts = match (design, experiment.design) {
+        (Design::Restarts, _) => "for nothing: the settings are compared by restarts",
+        (Design::Alternate, Some(_)) => "for nothing: the settings alternate",
+        (Design::Alternate, None) => "only if the settings turn out not to alternate well",
+    };
+    let what = keys.join(" and ");
+    (!keys.is_empty()).then(|| format!("what the file gives as {what} counts {counts}"))
 }
 
 /// A word of a command line, as a shell reads it.
@@ -326,12 +349,47 @@ mod tests {
         ] {
             assert!(checked(words).is_err_and(|why| why.contains(says)), "{words:?}");
         }
-        let told = checked(&["--rounds", "8"]).expect("it may count");
-        assert!(told.is_some_and(|told| told.starts_with("--rounds counts only if")));
-        let told = checked(&["--seconds", "9"]).expect("it counts for something");
-        assert!(told.is_some_and(|told| told.contains("only the warm-up follows --seconds")));
-        assert_eq!(checked(&["--rounds", "8", "--simulate", "two-core"]), Ok(None));
-        assert_eq!(checked(&["--block", "1", "--washout", "0.1"]), Ok(None));
+        let rounds = "--rounds counts only if the settings turn out not to alternate well; until \
+                      then the budget counts (--budget)";
+        let seconds = "as long as settings alternate, only the warm-up follows --seconds";
+        let told = |words: &[&str]| checked(words).expect("it counts for something");
+        assert_eq!(told(&["--rounds", "8"]), [rounds]);
+        assert_eq!(told(&["--seconds", "9"]), [seconds]);
+        assert_eq!(told(&["--rounds", "8", "--seconds", "9"]), [rounds, seconds]);
+        assert_eq!(checked(&["--rounds", "8", "--simulate", "two-core"]), Ok(Vec::new()));
+        assert_eq!(checked(&["--block", "1", "--washout", "0.1"]), Ok(Vec::new()));
+    }
+
+    /// Else who reads the file believes that they count.
+    #[test]
+    fn keys_of_a_file_that_are_of_the_other_design_are_told_of() {
+        let text = "question = \"?\"\n[factor]\ncommit_leader = [\"session\", \"lgwr\"]\n\
+                    [blocks]\nwashout = 0\n[runs]\nrounds = 8\nlength = 9\nwarm_up = 1";
+        let told = |words: &[&str]| {
+            let line =
+                Line::try_parse_from([&["lab"][..], words].concat()).expect("a command line");
+            let mut experiment = Experiment::parse("mine", text).expect("it is one");
+            line.how.change(&mut experiment);
+            let told = line.how.check_design(&experiment, &line.place).expect("it is taken");
+            told.concat()
+        };
+        let of_runs = "what the file gives as [runs] rounds and [runs] length counts ";
+        for (words, says) in [
+            (
+                &["--design", "restarts"][..],
+                "what the file gives as [blocks] washout counts for nothing: the settings are \
+                 compared by restarts"
+                    .to_owned(),
+            ),
+            (&["--design", "alternate"], format!("{of_runs}for nothing: the settings alternate")),
+            (&[], format!("{of_runs}only if the settings turn out not to alternate well")),
+        ] {
+            assert_eq!(told(words), says);
+        }
+        assert!(told(&["--simulate", "two-core"]).contains("[blocks] washout"));
+        // An option replaces the key.
+        let told = told(&["--rounds", "9", "--seconds", "1"]);
+        assert!(!told.contains("what the file gives"), "{told}");
     }
 
     /// LB12: of equals only A counts, so options of its design are taken.

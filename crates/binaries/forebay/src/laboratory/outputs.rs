@@ -1,7 +1,8 @@
 //! The files that an experiment writes: its rows, and its page.
 //!
 //! Rows are appended as runs end, so that what was measured is kept however the program ends. A
-//! page is written beside its name, and gets that when it is whole: no half of one is left.
+//! page is written beside its name, and gets that when it is whole: no half of one is left. Only
+//! where no other file may have its name it is written over.
 //!
 //! Callers: `laboratory`.
 
@@ -314,11 +315,11 @@ impl OutputFile {
         }
     }
 
-    /// Makes this text all that is in it, durably. If that fails, what was there before is there.
+    /// Makes this text all that is in it, durably. If that fails, what was there before is there,
+    /// unless it had to be written over.
     fn publish(mut self, text: &str, session: &Session) -> Result<(), os::Error> {
-        let what = format!("write {}", self.file.path().display());
         let written = match self.is_replaced(session) {
-            Ok(true) => self.replace(text, session).map_err(|error| error.while_doing(what)),
+            Ok(true) => self.replace(text, session),
             Ok(false) => self.fill(text, session),
             Err(error) => Err(error),
         };
@@ -330,10 +331,11 @@ impl OutputFile {
     }
 
     fn fill(&mut self, text: &str, session: &Session) -> Result<(), os::Error> {
-        self.append(text, session)?;
         if self.was == Was::Own {
-            self.file.set_len(self.length, FileOperation::Resize.waiting(session))?;
+            // A beginning of the new page is better than one with the end of the old one.
+            self.file.set_len(0, FileOperation::Resize.waiting(session))?;
         }
+        self.append(text, session)?;
         self.sync(session)
     }
 
@@ -343,24 +345,14 @@ impl OutputFile {
         Ok(self.was != Was::Empty && kind.is_none_or(|kind| kind == NameKind::File))
     }
 
-    /// Writes this text to a file beside it, which then gets its name.
-    fn replace(&self, text: &str, session: &Session) -> Result<(), os::Error> {
-        let (disk, path) = (&self.disk, self.file.path());
-        let new = beside(path, session);
-        let file = disk.create(&new, 0, OPTIONS, session)?;
-        let written = file
-            .write_at(0, text.as_bytes(), FileOperation::Fill.waiting(session))
-            .and_then(|()| file.sync(FileOperation::Sync.waiting(session)))
-            .and_then(|()| match disk.has_its_name(&self.file, session)? {
-                true => disk.remove(path, session),
-                false => Ok(()),
-            })
-            .and_then(|()| disk.rename(&new, path, session));
-        match written {
-            Err(error) if disk.has_name(&new, session).unwrap_or(true) => {
-                Err(disk.unmake(&new, error, session))
-            }
-            written => written,
+    /// Writes this text to a file beside it, which then gets its name. Where no other file can be
+    /// made that has its rights, as in a folder of another user, it is written over.
+    fn replace(&mut self, text: &str, session: &Session) -> Result<(), os::Error> {
+        let beside = beside(self.file.path(), session);
+        match self.disk.replace(&self.file, &beside, text.as_bytes(), session) {
+            Err(refused) if refused.cause() == Cause::PermissionDenied => self.fill(text, session),
+            Err(error) => Err(error.while_doing(format!("write {}", self.file.path().display()))),
+            Ok(()) => Ok(()),
         }
     }
 
@@ -611,6 +603,26 @@ mod tests {
             let there = std::fs::read_to_string(&path).expect("there");
             std::fs::remove_file(&path).expect("removed");
             assert_eq!((there.as_str(), before == after), ("a page", was_there));
+        }
+    }
+
+    /// A page that a user has locked away, or shown to others, is that still.
+    #[test]
+    fn a_page_that_is_written_over_keeps_its_rights() {
+        use std::os::unix::fs::PermissionsExt;
+        let session = os::linux::start().adopt("test", waits::SessionKind::Foreground);
+        let path = std::env::temp_dir().join(format!("forebay-rights-{}", std::process::id()));
+        for rights in [0o600, 0o644] {
+            std::fs::write(&path, "a page, and its mark").expect("written");
+            let page = OutputFile::make_again(&path, "mark", &session);
+            let page = page.unwrap_or_else(|_| panic!("it is its own"));
+            // While the experiment goes on.
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(rights)).expect("mine");
+            page.publish("another", &session).expect("written");
+            let has = std::fs::metadata(&path).expect("there").permissions().mode();
+            let there = std::fs::read_to_string(&path).expect("there");
+            std::fs::remove_file(&path).expect("removed");
+            assert_eq!((there.as_str(), has & 0o777), ("another", rights));
         }
     }
 

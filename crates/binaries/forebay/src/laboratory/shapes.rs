@@ -8,13 +8,11 @@ use lab::Follower;
 use lab::block_size_scan::{self, Scans};
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
-use report::paragraph;
 use stop::Stop;
 
 use super::outputs::{Following, Outputs};
 use super::{COMMIT, DISK, Run, begin, failure, worth_something};
-use crate::output::CommandResult;
-use crate::output::Failure;
+use crate::output::{CommandResult, Failure, fitting};
 use crate::progress::Progress;
 
 /// How a shape's report is told.
@@ -30,7 +28,7 @@ impl<F> Telling<F> {
     fn tell(&self, found: &F, as_json: bool) -> CommandResult {
         let told = match as_json {
             true => (self.json)(found) + "\n",
-            false => (self.text)(found).lines().map(fitting).collect(),
+            false => fitting(&(self.text)(found)),
         };
         worth_something((self.lost)(found), told)
     }
@@ -251,17 +249,9 @@ impl Run {
     }
 }
 
-/// The line, broken where it is too long for a screen.
-fn fitting(line: &str) -> String {
-    match line.len() {
-        ..=80 => format!("{line}\n"),
-        _ => paragraph(line, ""),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Telling, fitting};
+    use super::Telling;
 
     /// A script that only looks at the exit status shouldn't take the figures.
     #[test]
@@ -279,13 +269,5 @@ mod tests {
             assert!(failure.contains("status: 1,") && failure.contains(shown), "{failure}");
             assert!(failure.contains("2 commits LOST"), "{failure}");
         }
-    }
-
-    #[test]
-    fn a_line_that_is_too_long_is_several_and_others_stay_as_they_are() {
-        let bar = format!("   4.436        218  {}", "#".repeat(59));
-        assert_eq!(fitting(&bar), format!("{bar}\n"));
-        let long = fitting(&"a word ".repeat(30));
-        assert!(long.lines().count() == 3 && long.lines().all(|line| line.len() <= 80), "{long}");
     }
 }

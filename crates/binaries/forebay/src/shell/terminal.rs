@@ -36,7 +36,7 @@ use super::collect::is_whole;
 use super::complete::{Offered, offered};
 use super::console::{Console, Typed};
 use super::watcher::Watcher;
-use crate::output::{print_to_reader, tell};
+use crate::output::{print_to_reader, write_error};
 
 /// The columns of a terminal that doesn't tell.
 const COLUMNS: usize = 80;
@@ -336,7 +336,8 @@ impl Console for Terminal<'_> {
         if let Some(watcher) = &self.watcher {
             watcher.be_quiet(self.session);
         }
-        tell(text.trim_end_matches('\n'));
+        // It has the width of this terminal already.
+        write_error(&format!("{}\n", text.trim_end_matches('\n')));
     }
 
     fn read_file(&mut self, path: &Path) -> Result<String, Failure> {

@@ -16,7 +16,7 @@ fn a_creation_that_is_interrupted_leaves_what_others_put_there() {
     let mut create = Command::new("env");
     let program = env!("CARGO_BIN_EXE_forebay");
     // Who runs tests in the background may have had SIGINT ignored, and that is inherited.
-    create.args(["--default-signal=INT", program, "load", "create", "db", "--megabytes", "4000"]);
+    create.args(["--default-signal=INT", program, "load", "create", "db", "--megabytes", "1000"]);
     let creating = create.current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut creating = creating.spawn().expect("it starts");
     // Filling has begun when there is redo in a log; its bytes are zeros before.

@@ -37,7 +37,7 @@ fn a_load_that_is_altered_can_be_audited() {
     assert!(told.contains("that were to follow and aren't made: 1"), "{told}");
 }
 
-/// Ten seconds of work, and the books of each session and each process close to one per cent. What
+/// Five seconds of work, and the books of each session and each process close to one per cent. What
 /// a hypervisor takes of the CPUs has no name: where it takes more than half a per cent the books
 /// prove nothing, whatever they say, and others are made.
 #[test]
@@ -45,8 +45,8 @@ fn the_account_of_everyone_closes() {
     let folder = Folder::with_database("load-account");
     for _ in 0..6 {
         let before = stolen_s();
-        let told = said(&folder.forebay(&["load", "run", "db", "--seconds", "10"]));
-        let stolen = (stolen_s() - before) * 10.0;
+        let told = said(&folder.forebay(&["load", "run", "db", "--seconds", "5"]));
+        let stolen = (stolen_s() - before) * 20.0;
         if stolen > 0.5 {
             println!("{stolen} % were stolen");
             continue;

@@ -117,7 +117,7 @@ fn a_report_is_made_again_from_rows() {
 fn an_experiment_that_was_stopped_goes_on() {
     let folder = Folder::new("rows-resumed");
     let asked = ["lab", "run", "dbwr-count", "--simulate", "two-core", "--seconds", "0.02"];
-    let rounds = ["--design", "restarts", "--rounds", "30", "--equal-rounds", "15", "--equals"];
+    let rounds = ["--design", "restarts", "--rounds", "12", "--equal-rounds", "6", "--equals"];
     let asked = [&asked[..], &rounds, &["--matters", "0.01", "--rows", "rows"]].concat();
     let mut command = folder.command(&asked);
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
@@ -143,14 +143,14 @@ fn an_experiment_that_was_stopped_goes_on() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let after = rows();
     assert!(after.starts_with(&before), "rows that were there are gone");
-    // The first line says what was asked; it has rows of 30 rounds and 15 of equals. A round that
+    // The first line says what was asked; it has rows of 12 rounds and 6 of equals. A round that
     // was broken off is made again.
     let rows = experiment::parse_rows(&after).expect("rows").runs.len();
-    assert_eq!(rows, 2 * 45, "{after}");
-    assert!(after.lines().count() <= 1 + 2 * 45 + 1, "{after}");
+    assert_eq!(rows, 2 * 18, "{after}");
+    assert!(after.lines().count() <= 1 + 2 * 18 + 1, "{after}");
     let is_whole = |output: &Output| {
         let words = text(&output.stdout);
-        words.split_whitespace().collect::<Vec<_>>().join(" ").contains("over 30 rounds")
+        words.split_whitespace().collect::<Vec<_>>().join(" ").contains("over 12 rounds")
     };
     assert!(is_whole(&output), "{}", text(&output.stdout));
     // One that has ended isn't run again, and says what it has found.
@@ -162,7 +162,7 @@ fn an_experiment_that_was_stopped_goes_on() {
     assert!(text(&output.stdout).contains(model), "{}", text(&output.stdout));
     assert!(text(&again.stdout).contains(model), "{}", text(&again.stdout));
     let rows_now = std::fs::read_to_string(folder.0.join("rows")).expect("rows");
-    assert_eq!(experiment::parse_rows(&rows_now).expect("rows").runs.len(), 2 * 45);
+    assert_eq!(experiment::parse_rows(&rows_now).expect("rows").runs.len(), 2 * 18);
     let other = folder.forebay(&["lab", "resume", "nowhere"]);
     assert_eq!(other.status.code(), Some(1), "{}", text(&other.stderr));
     std::fs::write(folder.0.join("rows"), "{}\n").expect("it is written");

@@ -37,7 +37,8 @@ fn tables_of_the_dictionary_are_held_against_their_indexes() {
 /// What this process may not open isn't damaged: it is refused, and nobody is told to restore.
 #[test]
 fn a_process_without_descriptors_finds_no_damage() {
-    let folder = Folder::with_database("verify-limited");
+    let small = ["--megabytes", "1", "--set", "undo_bytes=8m", "--set", "doublewrite_slots=128"];
+    let folder = Folder::filled("verify-limited", &small);
     let mut refused = 0;
     for limit in 4..24 {
         let limit = format!("--nofile={limit}");

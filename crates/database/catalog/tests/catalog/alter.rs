@@ -69,7 +69,8 @@ fn a_column_is_added_with_all_its_constraints_or_not_at_all() {
             vec![unique(&["best"]), foreign(&["best"], "customer", OnDelete::NoAction), more]
         };
         let add = |constraints: Vec<ConstraintSpec>| {
-            db.catalog.add_column("customer", &spec, &constraints, WAIT, session)
+            let seen_in = db.catalog.generation(session);
+            db.catalog.add_column("customer", &spec, &constraints, seen_in, WAIT, session)
         };
         for _ in 0..3 {
             refused(add(more(5)), RefusalKind::CheckViolation, "more");

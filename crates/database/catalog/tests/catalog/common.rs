@@ -254,8 +254,9 @@ impl Db {
             writeln!(text, "  {} rows {:?}", rows.len(), rows.first()).expect("text");
         }
         for sequence in self.catalog.sequences(session) {
-            let of = sequence.definition;
+            let (of, next) = (sequence.definition, sequence.next);
             writeln!(text, "sequence {} by {} to {}", of.name, of.increment, of.max).expect("text");
+            writeln!(text, "  next {next:?}").expect("text");
         }
         for view in self.catalog.views(session) {
             let reads: Vec<_> = view.depends_on.iter().map(|one| one.object.kind()).collect();

@@ -139,7 +139,7 @@ fn reader_meets(end: fn(&Db, &Session), stale_before: bool) {
         let range = relation.begin_range(0, &all, Direction::Descending, view).expect("begun");
         let mut range = range.at_most(10);
         let mut step = |which: usize| match which {
-            0 => relation.scan_next(&mut scan, &mut |_, _| seen[0] += 1, session),
+            0 => relation.scan_next(&mut scan, |_, _| seen[0] += 1, session),
             _ => {
                 let mut look = |_, values: &[Value<'_>]| keys.push(values[0].to_owned());
                 relation.range_keys_next(&mut range, &mut look, session)
@@ -241,7 +241,7 @@ fn a_snapshot_from_before_is_too_old_for_what_was_made_since() {
         let relation = db.relation("customer", session);
         let scanned = relation.scan(view, |_, _| {}, session);
         refused(scanned, RefusalKind::SnapshotTooOld, "truncated");
-        let scanned = relation.scan_next(&mut scan, &mut |_, _| {}, session);
+        let scanned = relation.scan_next(&mut scan, |_, _| {}, session);
         refused(scanned, RefusalKind::SnapshotTooOld, "truncated");
         let ranged = relation.range_keys_next(&mut held, &mut |_, _| {}, session);
         refused(ranged, RefusalKind::SnapshotTooOld, "truncated");

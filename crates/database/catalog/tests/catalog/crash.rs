@@ -3,7 +3,7 @@
 
 use catalog::{
     Alteration, ColumnSpec, DefaultSpec, ExternalColumn, ExternalSpec, Restart, SequenceAlteration,
-    SequenceOptions, ViewSpec,
+    SequenceOptions, Truncation, ViewSpec,
 };
 use instance::Instance;
 use os::Session;
@@ -29,7 +29,7 @@ fn alter(db: &Db, table: &str, what: Alteration, session: &Session) -> Result<()
     db.catalog.alter_table(table, &what, WAIT, session)
 }
 
-const STATEMENTS: [(&str, Run); 26] = [
+const STATEMENTS: [(&str, Run); 27] = [
     ("create table", |db, session| {
         let identity = DefaultSpec::Identity { always: true, options: SequenceOptions::default() };
         let id = ColumnSpec { default: identity, ..column("id", Type::BigInt) };
@@ -46,6 +46,10 @@ const STATEMENTS: [(&str, Run); 26] = [
     ("drop table", |db, session| db.catalog.drop_table("orders", false, WAIT, session)),
     ("drop table cascade", |db, session| db.catalog.drop_table("customer", true, WAIT, session)),
     ("truncate", |db, session| db.catalog.truncate_table("orders", WAIT, session)),
+    ("truncate, restart identity", |db, session| {
+        let how = Truncation { cascade: false, restart_identity: true };
+        db.catalog.truncate_tables(&["orders"], how, WAIT, session)
+    }),
     ("add column", |db, session| {
         let default = DefaultSpec::Constant(Value::Int(5).to_owned());
         let spec = ColumnSpec { default, ..column("rank", Type::Integer) };
@@ -180,6 +184,10 @@ fn base() -> FileSystem {
             let row = [Value::Int(id), Value::Int(id), Value::Int(id)];
             db.insert("orders", &row, session).expect("inserted");
         }
+        let table = db.catalog.table("orders", session).expect("there");
+        let number = table.columns.last().and_then(|column| column.default.sequence());
+        let number = db.catalog.sequence_of(number.expect("an identity"), session).expect("there");
+        db.catalog.next_value(&number, session).expect("given");
         let options = SequenceOptions::default();
         db.catalog.create_sequence("s", &options, session).expect("created");
     })

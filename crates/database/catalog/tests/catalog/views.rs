@@ -192,8 +192,44 @@ fn a_view_is_replaced_if_those_that_read_it_can_go_on() {
         let reader = db.view_of("reader", "names", &[1], session);
         db.catalog.create_view(&reader, session).expect("created");
         let late = db.catalog.create_view(&before, session);
-        refused(late, RefusalKind::DefinitionChanged, "a view that reads it was changed");
+        refused(late, RefusalKind::DefinitionChanged, "view reader, or what it reads, was changed");
         db.catalog.create_view(&retyped(&[]), session).expect("replaced");
+    });
+}
+
+/// DC44: who has looked at the views of a table is refused once one of them, or what it reads, is
+/// another one.
+#[test]
+fn a_column_is_not_added_under_a_view_that_nobody_has_looked_at() {
+    database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        let now = || db.catalog.generation(session);
+        let add = |name: &str, seen_in: u64| {
+            let column = column_of(name);
+            db.catalog.add_column("customer", &column, &[], seen_in, WAIT, session)
+        };
+        let rename = |seen_in: u64| {
+            db.catalog.rename_column("customer", "city", "town", seen_in, WAIT, session)
+        };
+        let alone = now();
+        alter(db, "orders", Alteration::AddColumn(column_of("note")), session).expect("altered");
+        add("a", alone).expect("no view reads it");
+        let before = now();
+        let spec = db.view_of("names", "customer", &[0], session);
+        db.catalog.create_view(&spec, session).expect("created");
+        let changed = RefusalKind::DefinitionChanged;
+        refused(add("b", before), changed, "view names, or what it reads");
+        refused(rename(before), changed, "view names, or what it reads");
+        let mut both = db.view_of("both", "customer", &[0], session);
+        let object = db.named("orders", session);
+        both.depends_on.push(Dependency { object, columns: vec![0] });
+        db.catalog.create_view(&both, session).expect("created");
+        let before = now();
+        alter(db, "orders", Alteration::AddColumn(column_of("more")), session).expect("altered");
+        refused(add("b", before), changed, "view both, or what it reads");
+        add("b", now()).expect("added");
+        rename(now()).expect("renamed");
     });
 }
 

@@ -4,6 +4,7 @@
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use database::{
     BlockSize, ColumnSpec, Connection, DataFileSpec, Database, FilesystemIo, Options, TableSpec,
@@ -337,6 +338,50 @@ fn a_header_of_an_index_that_can_not_be_read_keeps_no_database_shut() {
     bad.add(&scratch.0.join("data01.dbf"), at..at + 1);
     let database = Database::open_in(&disk, &scratch.0, &small(), &session).expect("it opens");
     assert_eq!(accounts(&mut database.connect_with(&session)), 100);
+    database.abort_by(&session);
+}
+
+/// Rule sql/SQ36: what finds its row by an index needs no header of the table.
+#[test]
+fn a_plan_that_is_kept_runs_while_the_header_of_its_table_can_not_be_read() {
+    let (scratch, bad) = (Folder::absent("bad-kept-plan"), BadPlaces::default());
+    let session = os::linux::start().adopt("app", SessionKind::Foreground);
+    let (disk, mut options) = (bad.over(&os::linux::disk()), small());
+    options.parameters.db_cache_size = 1 << 20;
+    let database = Database::create_in(&disk, &scratch.0, &options, &session).expect("created");
+    let mut connection = database.connect_with(&session);
+    let account = filled_by(&mut connection);
+    // More blocks than the cache has.
+    connection.execute("create table other (id bigint primary key, text text)", &[]).expect("made");
+    let fill = "insert into other select g, repeat('x', 1500) from generate_series(1, 1500) g";
+    connection.execute(fill, &[]).expect("filled");
+    let other = connection.table("other").expect("there");
+    let kept = connection.prepare("select owner from account where id = $1").expect("prepared");
+    let by_key = |connection: &mut Connection<'_>| {
+        let done = connection.execute_prepared(&kept, &[Value::Int(7)]);
+        done.map(|done| done.rows()).map_err(|stop| stop.to_string())
+    };
+    assert_eq!(by_key(&mut connection), Ok(1));
+    database.instance().checkpoint(&session).expect("written");
+    let space = database.instance().space();
+    let segment = account.definition().segment;
+    let header = space.segment(segment, &session).expect("read").expect("there").header;
+    let at = u64::from(header.block.get()) * 8_192;
+    bad.add(&scratch.0.join("data01.dbf"), at..at + 1);
+    let mut rounds = 0;
+    while space.handed_out(header, &session).is_ok() {
+        for id in 1..=1_500 {
+            connection.get(&other, &[Value::Int(id)], |_| ()).expect("read");
+        }
+        rounds += 1;
+        assert!(rounds < 50, "the header stays in the cache");
+    }
+    // Longer than sizes hold.
+    std::thread::sleep(Duration::from_millis(1_100));
+    assert_eq!(by_key(&mut connection), Ok(1));
+    let needed = connection.execute("select count(*) from account", &[]).expect_err("it is needed");
+    assert_eq!(needed.refusal(), Some(RefusalKind::Io), "{needed}");
+    drop(connection);
     database.abort_by(&session);
 }
 

@@ -353,6 +353,34 @@ fn a_table_that_is_truncated_meanwhile_is_listed() {
     }
 }
 
+/// The size of a table is looked at when a statement is planned: if its segment has been dropped by
+/// then, that of the new one.
+#[test]
+fn a_table_that_is_truncated_meanwhile_is_planned() {
+    let base = made(|database, session| {
+        database.connect_with(session).create_table(&plain("t")).expect("made");
+    });
+    for seed in 0..30 {
+        racing_as(PAUSES, seed, base.clone(), |database, session| {
+            let truncates = start("truncates", (database, session), |database, session| {
+                let mut connection = database.connect_with(session);
+                for _ in 0..10 {
+                    connection.truncate_table("t").expect("truncated");
+                }
+            });
+            let plans = start("plans", (database, session), |database, session| {
+                let mut connection = database.connect_with(session);
+                for number in 0..100 {
+                    let text = format!("explain select a from t where a = {number}");
+                    let lines = connection.query(&text, &[]).expect("planned").count();
+                    assert!(lines > 0, "{text}");
+                }
+            });
+            join(vec![truncates, plans], session);
+        });
+    }
+}
+
 /// The database is aborted as soon as a session is told that there is no such sequence any more.
 #[test]
 fn a_sequence_is_refused_only_when_its_drop_is_durable() {

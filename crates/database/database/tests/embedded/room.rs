@@ -334,7 +334,7 @@ fn owned((id, row): (&i64, &(String, String))) -> (i64, (String, String)) {
 
 #[test]
 fn whatever_sessions_do_in_few_blocks_can_be_rolled_back() {
-    for (size, seeds) in [(BlockSize::KIB_2, 8), (BlockSize::KIB_4, 4), (BlockSize::KIB_8, 3)] {
+    for (size, seeds) in [(BlockSize::KIB_2, 4), (BlockSize::KIB_4, 3), (BlockSize::KIB_8, 2)] {
         let base = make(size);
         let mut all = Ended::default();
         for seed in 0..seeds {

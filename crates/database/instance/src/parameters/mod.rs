@@ -208,6 +208,9 @@ declared! {
         disk_asynch_io: bool = true, "", BOOLEANS;
     "The way in which a write of redo is made durable; probed finds the fastest at opening."
         redo_write: Option<DurableWrite> = None, "", REDO_WRITES;
+    "The age up to which an opening believes what an earlier one has probed, on the same disk and \
+     since the same start of the machine; 0 probes at each opening."
+        redo_probe_retention: u32 = 86_400, "seconds", Allowed::Between(0, i32::MAX as u64);
     "Whether blocks are written twice, against torn ones."
         doublewrite: bool = true, "", BOOLEANS;
     "Whether a block that is read is compared with its last write; it takes 4 bytes of memory \

@@ -9,7 +9,9 @@ use sim::fs::FileSystem;
 use sim::{Simulation, World};
 use stop::Stop;
 pub(crate) use testbed::bed::{self, directory, open as open_as, shut, start};
-pub(crate) use testbed::{Dice, ended, join, left, machine, pause, racy, run, run_kept};
+pub(crate) use testbed::{
+    Dice, ended, join, left, machine, pause, racy, run, run_kept, with_fixed_costs,
+};
 
 use crate::rows::{Row, Rows};
 

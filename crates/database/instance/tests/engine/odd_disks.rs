@@ -1,11 +1,11 @@
 //! A database on disks that aren't alike: some do no direct I/O, or want longer pieces for it, or
-//! fail one read.
+//! fail one read, or tell what a probe's result depends on.
 
 use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 use ids::BlockSize;
 use instance::{
@@ -39,6 +39,10 @@ struct Odd {
     /// A write of the first byte of this file takes as long as this is armed.
     stalls: (&'static str, Arc<AtomicBool>),
     has_ring: bool,
+    /// What it says of its surroundings, if it can tell.
+    surroundings: Option<Arc<AtomicU64>>,
+    /// How often a file was made for a probe.
+    probes: Arc<AtomicU64>,
 }
 
 impl Odd {
@@ -46,7 +50,9 @@ impl Odd {
         let inner = Arc::clone(world.disk().port());
         let header = ("-", Arc::new(AtomicBool::new(false)));
         let stalls = ("-", Arc::new(AtomicBool::new(false)));
-        Odd { inner, no_direct: "-", coarse: "-", header, stalls, has_ring: true }
+        let (surroundings, probes) = (None, Arc::default());
+        let (no_direct, coarse, has_ring) = ("-", "-", true);
+        Odd { inner, no_direct, coarse, header, stalls, has_ring, surroundings, probes }
     }
 
     fn disk(&self) -> Disk {
@@ -119,6 +125,10 @@ impl DiskPort for Odd {
             return Err(io::Error::from_raw_os_error(22));
         }
         let inner = self.inner.open(path, mode, options, event)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if mode == OpenMode::CreateNew && name.starts_with("probe-") {
+            self.probes.fetch_add(1, SeqCst);
+        }
         if self.has_ring {
             return Ok(inner);
         }
@@ -150,6 +160,9 @@ impl DiskPort for Odd {
     }
     fn free_bytes(&self, path: &Path) -> io::Result<u64> {
         self.inner.free_bytes(path)
+    }
+    fn surroundings(&self, _: &Path) -> Option<String> {
+        self.surroundings.as_ref().map(|told| told.load(SeqCst).to_string())
     }
     fn ring(&self, depth: u32) -> Result<Box<dyn RingPort>, Error> {
         if self.has_ring {
@@ -414,4 +427,65 @@ fn a_header_that_can_not_be_read_at_a_log_switch_is_left_out() {
     let notices = report.notices.clone();
     ended(report, "a header");
     assert_eq!(notices.iter().filter(|said| said.contains("data01.dbf")).count(), 1, "{notices:?}");
+}
+
+/// Parameters that leave the way to write redo to a probe, which counts for so many seconds.
+fn probing(redo_probe_retention: u32) -> Parameters {
+    Parameters {
+        redo_write: None,
+        redo_probe_retention,
+        filesystemio_options: FilesystemIo::DirectIo,
+        ..common::parameters()
+    }
+}
+
+/// Opens the database and aborts it. Returns how often it has probed, and what it has chosen.
+fn probes(odd: &Odd, retention: u32, session: &Session) -> (u64, (DurableWrite, u32)) {
+    let before = odd.probes.load(SeqCst);
+    let instance = Instance::open(&odd.disk(), directory(), &probing(retention), session);
+    let instance = instance.expect("it opens");
+    let opened = instance.opened().clone();
+    instance.abort(session);
+    let chosen = (opened.redo_write, opened.log_writes_in_flight);
+    (odd.probes.load(SeqCst) - before, chosen)
+}
+
+/// IN53: what one opening has probed counts for later ones on the same disk until it is too old,
+/// and for no other opening.
+#[test]
+fn what_was_probed_counts_where_it_was_found_and_for_its_time() {
+    run(machine(1, database(8)), |world, session| {
+        let told = Arc::new(AtomicU64::new(1));
+        let odd = Odd { surroundings: Some(Arc::clone(&told)), ..Odd::of(world) };
+        let (count, chosen) = probes(&odd, 100, session);
+        assert_eq!(count, 1, "nothing was known");
+        assert_eq!(probes(&odd, 100, session), (0, chosen), "the second opening");
+        assert_eq!(probes(&odd, 0, session).0, 1, "each opening is to probe");
+        pause(Nanos::from_secs(50), session);
+        assert_eq!(probes(&odd, 100, session).0, 0, "it is young enough");
+        pause(Nanos::from_secs(100), session);
+        assert_eq!(probes(&odd, 100, session).0, 1, "it is too old");
+        told.store(2, SeqCst);
+        assert_eq!(probes(&odd, 1_000, session).0, 1, "another disk, or another start");
+        assert_eq!(probes(&odd, 1_000, session).0, 0, "the same one");
+        let ringless = Odd { has_ring: false, ..odd.clone() };
+        assert_eq!(probes(&ringless, 1_000, session).0, 1, "there was a ring");
+        assert_eq!(probes(&ringless, 1_000, session).0, 0, "there was none");
+        let silent = Odd { surroundings: None, ..odd };
+        for _ in 0..2 {
+            assert_eq!(probes(&silent, 1_000, session).0, 1, "nobody can tell where it was found");
+        }
+    });
+}
+
+/// IN53: a creation opens the database too, and its probe counts for the first opening.
+#[test]
+fn what_a_creation_has_probed_counts() {
+    run(machine(1, FileSystem::new(CAPACITY)), |world, session| {
+        let odd = Odd { surroundings: Some(Arc::new(AtomicU64::new(1))), ..Odd::of(world) };
+        let (creation, parameters) = (creation(), probing(100));
+        Instance::create(&odd.disk(), directory(), &creation, &parameters, session).expect("made");
+        assert_eq!(odd.probes.load(SeqCst), 1);
+        assert_eq!(probes(&odd, 100, session).0, 0);
+    });
 }

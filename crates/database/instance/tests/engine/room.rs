@@ -207,7 +207,7 @@ type Told = Outside<BTreeMap<u64, (Rows, usize)>>;
 #[test]
 fn a_table_does_not_grow_by_what_sessions_take_back_or_a_crash_cuts_off() {
     let size = BlockSize::KIB_2;
-    for seed in 0..4 {
+    for seed in 0..2 {
         let mut disk = database(size);
         let told = Told::new(BTreeMap::new());
         let mut had = Vec::new();

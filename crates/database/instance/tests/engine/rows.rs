@@ -1,7 +1,7 @@
 //! A heap of short rows, each a number and bytes that are all the same: what most tests here work
 //! on. Typed tables keep their rows in heaps as this one; `heap` has rows of all lengths.
 
-use access::{Changed, Heap, HeapInserter, RowAddress};
+use access::{Changed, EachRow, Heap, HeapInserter, RowAddress};
 use instance::{Instance, Transaction};
 use os::Session;
 use space::{Holds, Segment};
@@ -153,7 +153,7 @@ impl Rows {
         session: &Session,
     ) -> Result<(), Stop> {
         self.seen(transaction, session, |view| {
-            let mut visit = |address, bytes: &[u8]| look(address, Row::of(bytes));
+            let mut visit = EachRow::new(|address, bytes: &[u8]| look(address, Row::of(bytes)));
             self.heap.visit(view, &mut visit, session)
         })
     }

@@ -133,8 +133,11 @@ fn what_a_crash_cuts_off_is_there_whole_or_not_at_all() {
         let all = all_permanent(instance, session);
         let blocks = |name: &str| {
             let found = all.iter().find(|one| one.name == name)?;
-            let runs = instance.space().blocks(found.header, session).expect("read");
-            Some(runs.iter().map(|run| run.count).sum::<u32>())
+            let space = instance.space();
+            let runs = space.blocks(found.header, session).expect("read");
+            let sum = runs.iter().map(|run| run.count).sum::<u32>();
+            assert_eq!(space.handed_out(found.header, session).expect("read"), sum);
+            Some(sum)
         };
         assert_eq!(blocks("two"), Some(1 + 42), "told {told}");
         assert_eq!(blocks("unfinished"), None, "told {told}");
@@ -231,6 +234,7 @@ fn what_was_dropped_is_refused_to_who_still_uses_it() {
         refused(space.hand_out(one.header, 1, session).expect_err("gone"), none);
         refused(space.ensure_room(one.header, session).expect_err("gone"), none);
         refused(space.blocks(one.header, session).expect_err("gone"), none);
+        refused(space.handed_out(one.header, session).expect_err("gone"), none);
         assert_eq!(space.find("one", session).expect("read"), None);
         assert_eq!(space.segment(one.object, session).expect("read"), None);
         let again = make(instance, "one", session);

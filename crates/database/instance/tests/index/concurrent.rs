@@ -18,6 +18,9 @@ use crate::common::{
 
 pub(crate) const ROWS: u64 = 17;
 
+/// Schedules in which scans go on beside splits.
+const SEEDS: u64 = 28;
+
 /// A key somewhere among the others, that says whose it is, and which version.
 pub(crate) fn key(user: u64, version: u32, dice: &mut Dice) -> Vec<u8> {
     let mut key = vec![b'k'; 1 + dice.below(200) as usize];
@@ -142,7 +145,7 @@ fn reads(instance: &Instance, scans: u32, session: &Session) {
 fn scans_see_one_moment_while_leaves_are_split() {
     let base = database(BlockSize::KIB_2, false);
     let mut leaves = 0;
-    for seed in 0..60 {
+    for seed in 0..SEEDS {
         leaves += run(racy(seed, base.clone()), move |world, session| {
             let instance = open(world, session);
             let writers = 1 + seed % 7;
@@ -168,7 +171,7 @@ fn scans_see_one_moment_while_leaves_are_split() {
             checked.leaves
         });
     }
-    assert!(leaves > 60 * 8, "{leaves} leaves");
+    assert!(leaves > SEEDS * 8, "{leaves} leaves");
 }
 
 /// What a transaction has inserted and deleted is moved by others' splits before it is taken back;

@@ -95,7 +95,7 @@ fn filled() -> FileSystem {
 fn a_crash_anywhere_leaves_the_index_as_it_was_committed() {
     let base = filled();
     let (mut cuts, mut unposted) = (0, 0);
-    for cut in (1..).step_by(5) {
+    for cut in (1..).step_by(9) {
         let mut content = base.clone();
         content.lose_power_at(content.crash_points() + cut);
         let told = Told::new(OTHERS.map(|user| (user, (1, 1))).collect());

@@ -224,7 +224,7 @@ fn emptied_by(
 /// Every row goes through the index twenty times over, and the index stays as large as it was.
 #[test]
 fn an_index_stays_as_large_as_what_is_in_it() {
-    for (pattern, seed) in PATTERNS.into_iter().flat_map(|p| (0..3).map(move |seed| (p, seed))) {
+    for (pattern, seed) in PATTERNS.into_iter().flat_map(|p| (0..2).map(move |seed| (p, seed))) {
         let base = database(BlockSize::KIB_2, seed % 2 == 0);
         let report = racy(seed, base).run(move |world, session| {
             let instance = open(world, session);
@@ -303,7 +303,7 @@ fn try_and_give_up(instance: &Instance, (user, seed): (u64, u64), count: u64, se
 /// not while one is held up whose snapshot may need them (seed 1: for as long as all others work).
 #[test]
 fn leaves_that_rollbacks_have_emptied_are_used_again() {
-    for (seed, scans) in (0..6).flat_map(|seed| [(seed, 0), (seed, 10)]) {
+    for (seed, scans) in (0..3).flat_map(|seed| [(seed, 0), (seed, 10)]) {
         let base = database(BlockSize::KIB_2, seed % 3 == 0);
         let (blocks, checked) = run(racy(seed, base), move |world, session| {
             let instance = open(world, session);
@@ -367,10 +367,11 @@ fn after_the_cut(
 /// The power goes somewhere while leaves are taken out and used again.
 #[test]
 fn a_crash_anywhere_leaves_a_tree_and_a_list_of_free_blocks() {
+    let bases = [true, false].map(|unique| database(BlockSize::KIB_2, unique));
     for pattern in PATTERNS {
         let mut cuts = 0;
         for cut in (20_u64..).step_by(15) {
-            let mut content = database(BlockSize::KIB_2, cut % 2 == 0);
+            let mut content = bases[(cut % 2) as usize].clone();
             content.lose_power_at(content.crash_points() + cut);
             let told = told(1);
             let inside = told.clone();

@@ -150,7 +150,7 @@ impl Reader<'_, '_> {
         }
         assert_eq!((found.len(), count), (self.expected.len(), self.expected.len()));
         assert_eq!(found, self.expected);
-        assert!(!relation.scan_next(&mut state, &mut |_, _| (), session)?, "it stays over");
+        assert!(!relation.scan_next(&mut state, |_, _| (), session)?, "it stays over");
         Ok(())
     }
 
@@ -401,14 +401,14 @@ fn a_state_is_refused_when_its_table_is_gone_or_is_another() {
         let mut scan = relation.begin_scan(view, session).expect("begun");
         let begun = relation.begin_range(1, &everything, Direction::Ascending, view);
         let mut range = begun.expect("begun").at_most(3);
-        let other = orders.scan_next(&mut scan, &mut |_, _| (), session).map(drop);
+        let other = orders.scan_next(&mut scan, |_, _| (), session).map(drop);
         let stop = other.expect_err("another table's");
         assert_eq!(stop.refusal(), Some(RefusalKind::DefinitionChanged), "{stop}");
         let other = orders.range_next(&mut range, &mut |_, _| (), session).map(drop);
         let stop = other.expect_err("another table's");
         assert_eq!(stop.refusal(), Some(RefusalKind::NotFound), "{stop}");
         let mut count = 0;
-        assert!(relation.scan_next(&mut scan, &mut |_, _| count += 1, session).expect("read"));
+        assert!(relation.scan_next(&mut scan, |_, _| count += 1, session).expect("read"));
         assert!(relation.range_keys_next(&mut range, &mut |_, _| (), session).expect("read"));
         assert!(count > 0);
         relation.set_gone(session);

@@ -15,6 +15,7 @@ use super::shape::{Alone, OnMatch, Shape};
 use super::{Inputs, State};
 use crate::partitions::ReadRows;
 use crate::source::has_room;
+use crate::table::RowTable;
 use crate::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Source, World};
 
 /// Why the looking up paused.
@@ -28,12 +29,23 @@ pub(super) enum Paused {
     Dry,
 }
 
+/// What the table has for a probe row.
+struct Found {
+    /// The first candidate, and the one behind it.
+    first: Option<u32>,
+    second: Option<u32>,
+    /// Whether the keys of the first one are equal to the row's.
+    is_equal: bool,
+}
+
 /// The probe rows in hand.
 #[derive(Default)]
 pub(super) struct Probe {
     /// Where they come from; none: the input.
     reader: Option<SpoolReader>,
     batch: ReadRows,
+    /// For each of them.
+    found: Vec<Found>,
     /// The row that is looked up.
     at: usize,
     /// How many rows came before those in hand.
@@ -41,6 +53,8 @@ pub(super) struct Probe {
     /// Whether the search for the row has begun, and the next candidate.
     is_begun: bool,
     candidate: Option<u32>,
+    /// Whether that is the first one.
+    is_first: bool,
     is_matched: bool,
     /// Whether no more rows come.
     pub(super) is_over: bool,
@@ -57,6 +71,23 @@ impl Probe {
         self.batch.clear();
     }
 
+    /// Looks for the rows in hand: for all of them where their candidates are, and then what these
+    /// have. A table lies all over the memory, and so the processor waits for many rows at a time.
+    fn look(&mut self, table: &RowTable, shape: &Shape) {
+        let Probe { batch, found, .. } = self;
+        found.clear();
+        found.extend(batch.hashes.iter().map(|hash| {
+            let first = hash.and_then(|hash| table.first(hash));
+            Found { first, second: None, is_equal: false }
+        }));
+        for (row, found) in found.iter_mut().enumerate() {
+            if let (Some(first), Some(hash)) = (found.first, batch.hashes[row]) {
+                found.second = table.next(first, hash);
+                found.is_equal = shape.are_equal(table.row(first), batch.rows.row(row));
+            }
+        }
+    }
+
     /// The reader, which is at its end or isn't needed any more.
     pub(super) fn take_reader(&mut self) -> Option<SpoolReader> {
         self.reader.take()
@@ -70,7 +101,7 @@ pub(super) fn next_rows<W: World, L: Source<W>, R: Source<W>>(
     state: &mut State,
     world: &mut W,
 ) -> Result<(), Stop> {
-    let State { probe, seen, aside, .. } = state;
+    let State { probe, seen, aside, table, .. } = state;
     probe.before += probe.batch.rows.len() as u64;
     probe.at = 0;
     let more = match &mut probe.reader {
@@ -88,6 +119,7 @@ pub(super) fn next_rows<W: World, L: Source<W>, R: Source<W>>(
         }
     };
     probe.is_over = !more;
+    probe.look(table, shape);
     Ok(())
 }
 
@@ -117,13 +149,22 @@ impl State {
                 }
                 looks += 1;
                 let hash = hash.expect("a row with candidates has a hash");
-                self.probe.candidate = self.table.next(candidate, hash);
+                let is_first = std::mem::take(&mut self.probe.is_first);
+                let found = &self.probe.found[self.probe.at];
+                self.probe.candidate = match is_first {
+                    true => found.second,
+                    false => self.table.next(candidate, hash),
+                };
                 let is_done = shape.one_match_is_enough_for_build();
                 if is_done && self.table.is_marked(candidate) {
                     continue;
                 }
                 let build = self.table.row(candidate);
-                if !shape.matches(build, row, &with)? {
+                let are_equal = match is_first {
+                    true => found.is_equal,
+                    false => shape.are_equal(build, row),
+                };
+                if !are_equal || !shape.holds(build, row, &with)? {
                     continue;
                 }
                 match shape.on_match {
@@ -153,14 +194,14 @@ impl State {
 
     /// Begins the search for the matches of a row.
     fn begin_row(&mut self, shape: &Shape) {
-        let (table, probe) = (&self.table, &mut self.probe);
+        let probe = &mut self.probe;
         let number = probe.before + probe.at as u64;
         let marks = self.current.as_ref().and_then(|current| current.marks.as_ref());
         probe.is_begun = true;
         probe.is_matched = marks.is_some_and(|marks| marks.has(number));
         let is_done = probe.is_matched && shape.one_match_is_enough_for_probe();
-        let hash = probe.batch.hashes[probe.at].filter(|_| !is_done);
-        probe.candidate = hash.and_then(|hash| table.first(hash));
+        probe.is_first = true;
+        probe.candidate = probe.found[probe.at].first.filter(|_| !is_done);
     }
 
     /// Goes to the next row.

@@ -127,17 +127,20 @@ impl Shape {
         by_null || (!seen.build_rows && self.probe_alone == Alone::No)
     }
 
-    /// Whether the keys of two rows are equal and the condition is true.
+    /// Whether the keys of two rows are equal.
     #[inline]
-    pub(super) fn matches(
+    pub(super) fn are_equal(&self, build: RowOf<'_>, probe: RowOf<'_>) -> bool {
+        join_equal(build, &self.build_keys, probe, &self.probe_keys)
+    }
+
+    /// Whether the condition is true of two rows.
+    #[inline]
+    pub(super) fn holds(
         &self,
         build: RowOf<'_>,
         probe: RowOf<'_>,
         with: &Evaluation<'_>,
     ) -> Result<bool, Stop> {
-        if !join_equal(build, &self.build_keys, probe, &self.probe_keys) {
-            return Ok(false);
-        }
         let Some(condition) = &self.condition else { return Ok(true) };
         let (left, right) = if self.build_is_left { (build, probe) } else { (probe, build) };
         let joined = Joined::new(&left, &right);

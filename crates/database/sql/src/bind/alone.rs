@@ -3,12 +3,15 @@
 //!
 //! Callers: `session`, `define`, `check`.
 
+use std::rc::Rc;
+use std::sync::Arc;
+
 use expression::{CastTo, Expression, Kind, Typed, Volatility};
 use sqlparser::ast::{Expr, Query as SqlQuery};
 use stop::SqlState;
 use value::Type;
 
-use super::scope::{Border, Scope, ScopeColumn};
+use super::scope::{Border, ColumnName, Scope, ScopeColumn, ScopeTable};
 use super::select::settle;
 use super::statement::{Bound, Statement};
 use super::{Binder, OutputColumn, Query, UNNAMED};
@@ -56,7 +59,7 @@ impl Binder<'_> {
             columns.push(OutputColumn { name: UNNAMED.into(), kind, declared: None });
             values.push(expression);
         }
-        let logical = Logical::Values { width: values.len(), rows: vec![values] };
+        let logical = Logical::Values { width: values.len(), rows: Arc::from([values]) };
         Ok(self.bound(Statement::Query(Query { logical, columns })))
     }
 
@@ -75,7 +78,7 @@ impl Binder<'_> {
         value.fold();
         let column =
             OutputColumn { name: column.into(), kind: Kind::from(kind), declared: Some(kind) };
-        let logical = Logical::Values { width: 1, rows: vec![vec![value]] };
+        let logical = Logical::Values { width: 1, rows: Arc::from([vec![value]]) };
         Ok(self.bound(Statement::Query(Query { logical, columns: vec![column] })))
     }
 
@@ -132,18 +135,19 @@ impl Binder<'_> {
 
 /// The columns of a table under its name.
 fn scope_of(table: &str, columns: &[Option<CheckedColumn<'_>>]) -> Scope {
-    let name = Name::plain(table);
+    let name = Rc::new(Name::plain(table));
     let column = |(place, of): (usize, &Option<CheckedColumn<'_>>)| {
         let of = of.as_ref()?;
         Some(ScopeColumn {
-            table: Some(name.clone()),
-            name: of.name.to_string(),
+            table: Some(Rc::clone(&name)),
+            name: ColumnName::from(of.name),
             value: Expression::Column(place),
             kind: Kind::from(of.kind),
             declared: Some(of.kind),
             is_plain: true,
         })
     };
+    let tables = vec![ScopeTable { name: Name::plain(table), columns: 0..columns.len() }];
     let columns = columns.iter().enumerate().filter_map(column).collect();
-    Scope { columns, tables: vec![name], bases: Vec::new() }
+    Scope { columns, tables, bases: Vec::new() }
 }

@@ -3,6 +3,7 @@
 //!
 //! Callers: `change`, `merge`.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::{Expression, Kind, Typed};
@@ -12,7 +13,7 @@ use stop::{SqlState, Stop, did_you_mean};
 use syntax::{Assignment, Given};
 
 use super::group::Collector;
-use super::scope::{Base, Border, Scope, ScopeColumn};
+use super::scope::{Base, Border, ColumnName, Scope, ScopeColumn, ScopeTable};
 use super::{Assigned, Binder, OutputColumn, Returning};
 use crate::names::{Name, fold};
 use crate::refuse::{At, Bind, Placed, Refused};
@@ -94,6 +95,23 @@ impl Binder<'_> {
         }
     }
 
+    /// The same for one of many rows, where `bound` has what was bound for those before: a text
+    /// isn't read for each. Each row evaluates it, and so has a value of a sequence of its own.
+    pub(super) fn default_once(
+        &mut self,
+        table: &TableDefinition,
+        place: usize,
+        bound: &mut [Option<Expression>],
+    ) -> Bind<Expression> {
+        if matches!(table.columns[place].default, ColumnDefault::Constant(_)) {
+            return self.default_of(table, place);
+        }
+        if bound[place].is_none() {
+            bound[place] = Some(self.default_of(table, place)?);
+        }
+        Ok(bound[place].clone().expect("it was just bound"))
+    }
+
     /// What SET says: each column once.
     pub(super) fn assignments(
         &mut self,
@@ -139,11 +157,12 @@ impl Binder<'_> {
         let definition = &table.definition;
         let places: Vec<usize> = (0..definition.columns.len()).collect();
         let live = places.iter().filter(|place| !definition.columns[**place].is_dropped());
+        let (table_name, name_of) = (Rc::new(name.clone()), ColumnName::of(definition));
         let column = |place: &usize| {
             let of = &definition.columns[*place];
             ScopeColumn {
-                table: Some(name.clone()),
-                name: of.name.clone(),
+                table: Some(Rc::clone(&table_name)),
+                name: name_of(*place),
                 value: Expression::Column(first + place),
                 kind: Kind::from(of.kind),
                 declared: Some(of.kind),
@@ -152,7 +171,7 @@ impl Binder<'_> {
         };
         Scope {
             columns: live.map(column).collect(),
-            tables: vec![name.clone()],
+            tables: vec![ScopeTable { name: name.clone(), columns: first..first + places.len() }],
             bases: vec![Base {
                 name: name.clone(),
                 table: Arc::clone(table),

@@ -156,8 +156,7 @@ pub(super) fn plain_arguments(list: &FunctionArgumentList) -> Bind<Vec<&Expr>> {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
             FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)) => {
                 let what = "all columns of a table as an argument";
-                let instead = "count(*) counts rows; behind an outer join, count a column of the \
-                               table that is NOT NULL";
+                let instead = "name the columns; count(t.*) counts the rows of t";
                 Err(Refused::unsupported(At::NOWHERE, what, instead))
             }
             FunctionArg::Unnamed(_) => {

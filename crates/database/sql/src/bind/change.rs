@@ -8,7 +8,7 @@ use std::sync::Arc;
 use expression::{Expression, Typed};
 use ids::ObjectNo;
 use relation::{Default as ColumnDefault, IndexId, TableDefinition};
-use sqlparser::ast::{Expr, Ident, TableWithJoins};
+use sqlparser::ast::{Expr, Ident, SelectItem, TableWithJoins};
 use stop::SqlState;
 use syntax::{Given, Overriding};
 
@@ -59,7 +59,10 @@ impl Binder<'_> {
             Some(conflict) => Some(self.on_conflict(&table, &name, conflict)?),
             None => None,
         };
-        let scope = Binder::row_scope(&table, &name, 0);
+        let scope = match written.returning.is_empty() {
+            true => Scope::default(),
+            false => Binder::row_scope(&table, &name, 0),
+        };
         let returning = self.returning(&written.returning, scope)?;
         let is_of_query = matches!(written.source, syntax::InsertSource::Query(_));
         let appends = written.appends;
@@ -70,6 +73,7 @@ impl Binder<'_> {
     fn value_rows_of(&mut self, given: &GivenColumns<'_>, rows: &[Vec<Given>]) -> Bind<Logical> {
         let width = given.table.columns.len();
         let mut made = Vec::with_capacity(rows.len());
+        let mut defaults: Vec<Option<Expression>> = vec![None; width];
         self.levels.enter(Border::Plan, Scope::default(), 1);
         self.groups.push(Collector::forbidding("VALUES"));
         let of_first = rows.first().map_or(0, Vec::len);
@@ -82,15 +86,15 @@ impl Binder<'_> {
             let mut values = Vec::with_capacity(width);
             for place in 0..width {
                 values.push(match given.number_of(place).and_then(|number| row.get(number)) {
-                    Some(value) => self.value_of(given, place, value)?,
-                    None => self.default_of(given.table, place)?,
+                    Some(value) => self.value_of(given, place, value, &mut defaults)?,
+                    None => self.default_once(given.table, place, &mut defaults)?,
                 });
             }
             made.push(values);
         }
         self.groups.pop();
         self.levels.leave();
-        Ok(Logical::Values { rows: made, width })
+        Ok(Logical::Values { rows: made.into(), width })
     }
 
     fn value_of(
@@ -98,14 +102,16 @@ impl Binder<'_> {
         given: &GivenColumns<'_>,
         place: usize,
         value: &Given,
+        defaults: &mut [Option<Expression>],
     ) -> Bind<Expression> {
-        if given.is_identity(place) && given.overriding == Some(Overriding::User) {
-            return self.default_of(given.table, place);
+        let is_ignored = given.is_identity(place) && given.overriding == Some(Overriding::User);
+        match value {
+            Given::Expression(expr) if !is_ignored => {
+                given.check_generated(place, || At::of(&**expr))?;
+                self.given(given.table, place, value)
+            }
+            _ => self.default_once(given.table, place, defaults),
         }
-        if let Given::Expression(expr) = value {
-            given.check_generated(place, At::of(&**expr))?;
-        }
-        self.given(given.table, place, value)
     }
 
     /// The rows of a query, with defaults for the columns that it doesn't give.
@@ -125,7 +131,7 @@ impl Binder<'_> {
             let is_ignored = given.is_identity(place) && given.overriding == Some(Overriding::User);
             expressions.push(match number.and_then(|number| typed[number].take()) {
                 Some(typed) if !is_ignored => {
-                    given.check_generated(place, At::NOWHERE)?;
+                    given.check_generated(place, || At::NOWHERE)?;
                     self.taken(given.table, place, typed)?
                 }
                 _ => self.default_of(given.table, place)?,
@@ -190,7 +196,7 @@ impl Binder<'_> {
         let definition = &table.definition;
         let set = self.assignments(definition, &written.set)?;
         let columns: Vec<usize> = set.iter().map(|one| one.column).collect();
-        let scope = self.levels.scope().clone();
+        let scope = self.scope_returned(&written.returning);
         let width = found.logical.width();
         let mut expressions = vec![Expression::Column(found.address)];
         expressions.extend(set.into_iter().map(|one| one.value));
@@ -224,7 +230,7 @@ impl Binder<'_> {
         let table = self.target(&written.table)?;
         let name = target_name(&written.table, written.alias.as_ref());
         let found = self.found_rows(&table, &name, &written.using, written.filter.as_ref())?;
-        let returned = self.levels.scope().clone().joined_behind(1);
+        let returned = self.scope_returned(&written.returning).joined_behind(1);
         self.leave_found();
         let returning = self.returning(&written.returning, returned)?;
         let mut expressions = vec![Expression::Column(found.address)];
@@ -233,6 +239,14 @@ impl Binder<'_> {
         }
         let source = Logical::Project { input: Box::new(found.logical), expressions };
         Ok(Delete { table, source, returning })
+    }
+
+    /// What RETURNING may name of the rows that were found; nothing if it isn't there.
+    fn scope_returned(&self, returning: &[SelectItem]) -> Scope {
+        match returning.is_empty() {
+            true => Scope::default(),
+            false => self.levels.scope().clone(),
+        }
     }
 
     /// The rows of a table that a statement is about, joined with those of other tables. The level
@@ -319,11 +333,11 @@ impl GivenColumns<'_> {
     }
 
     /// Refuses a value for a column that is always generated.
-    fn check_generated(&self, place: usize, at: At) -> Bind<()> {
+    fn check_generated(&self, place: usize, at: impl FnOnce() -> At) -> Bind<()> {
         let column = &self.table.columns[place];
         let is_always = matches!(column.default, ColumnDefault::Identity { always: true, .. });
         match is_always && self.overriding.is_none() {
-            true => Err(always_generated(&column.name, at)),
+            true => Err(always_generated(&column.name, at())),
             false => Ok(()),
         }
     }

@@ -5,6 +5,7 @@
 //!
 //! Callers: `select`, `change`.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::{Expression, Kind, build};
@@ -14,7 +15,7 @@ use stop::SqlState;
 use super::group::Collector;
 use super::joins::{JoinAs, goes_from_the_left};
 use super::query::{check_names, output_scope};
-use super::scope::{Border, Scope, ScopeColumn};
+use super::scope::{Border, ColumnName, Scope, ScopeColumn, ScopeTable};
 use super::select::settle;
 use super::{Binder, Query};
 use crate::logical::{JoinKind, Logical, SlotFrom};
@@ -31,7 +32,13 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// Rows without columns get one that nobody can name: a part is known among others by its
+    /// columns (`rows_of`).
     pub(super) fn new(logical: Logical, scope: Scope) -> Part {
+        let logical = match logical.width() {
+            0 => logical.projected(vec![Expression::from(value::Value::Boolean(true))]),
+            _ => logical,
+        };
         Part { logical, scope, slots: Vec::new() }
     }
 }
@@ -135,7 +142,7 @@ impl Binder<'_> {
         let slot =
             |capture: super::scope::Capture| SlotFrom { slot: capture.slot, value: capture.value };
         let slots = level.captures.into_iter().map(slot).collect();
-        Ok(Part { logical: query.logical, scope: output_scope(&query.columns), slots })
+        Ok(Part { slots, ..Part::new(query.logical, output_scope(&query.columns)) })
     }
 
     /// A function whose rows are a table: `generate_series`.
@@ -171,13 +178,15 @@ impl Binder<'_> {
         let named = alias.filter(|alias| alias.columns.is_empty());
         let own = named.map_or_else(|| name.to_string(), |alias| fold(&alias.name));
         if alias.is_none_or(|alias| alias.columns.is_empty()) {
-            part.scope.columns.iter_mut().for_each(|column| column.name.clone_from(&own));
+            let own = ColumnName::from(own.as_str());
+            part.scope.columns.iter_mut().for_each(|column| column.name = own.clone());
         }
         if alias.is_none() {
             let table = Name::plain(name);
-            let columns = part.scope.columns.iter_mut();
-            columns.for_each(|column| column.table = Some(table.clone()));
-            part.scope.tables = vec![table];
+            let (columns, named) = (part.scope.columns.iter_mut(), Rc::new(table.clone()));
+            columns.for_each(|column| column.table = Some(Rc::clone(&named)));
+            let columns = 0..part.logical.width();
+            part.scope.tables = vec![ScopeTable { name: table, columns }];
         }
         Ok(part)
     }
@@ -244,10 +253,11 @@ fn aliased(mut part: Part, alias: Option<&TableAlias>) -> Bind<Part> {
         part.scope.columns.drain(..).filter(|column| column.is_plain).collect();
     check_names(shown.len(), &names, &table.name)?;
     for (column, name) in shown.iter_mut().zip(&names) {
-        column.name.clone_from(name);
+        column.name = ColumnName::from(name.as_str());
     }
+    let named = Rc::new(table.clone());
     for column in &mut shown {
-        column.table = Some(table.clone());
+        column.table = Some(Rc::clone(&named));
     }
     if let Logical::Scan(scan) = &mut part.logical {
         scan.alias = Arc::from(table.name.as_str());
@@ -256,7 +266,8 @@ fn aliased(mut part: Part, alias: Option<&TableAlias>) -> Bind<Part> {
         base.name = table.clone();
     }
     part.scope.columns = shown;
-    part.scope.tables = vec![table];
+    let columns = 0..part.logical.width();
+    part.scope.tables = vec![ScopeTable { name: table, columns }];
     Ok(part)
 }
 
@@ -278,8 +289,8 @@ fn reads_left(item: &TableWithJoins) -> bool {
 
 /// Refuses two tables of one name.
 pub(super) fn check_aliases(scope: &Scope) -> Bind<()> {
-    for (place, table) in scope.tables.iter().enumerate() {
-        let same = |other: &&Name| other.name == table.name && other.schema == table.schema;
+    for (place, ScopeTable { name: table, .. }) in scope.tables.iter().enumerate() {
+        let same = |other: &&ScopeTable| other.name == *table;
         if scope.tables[..place].iter().find(same).is_some() {
             let message = format!("FROM has two tables of the name {table}; give one another name");
             return Err(Refused::new(SqlState::DUPLICATE_ALIAS, At::NOWHERE, message));

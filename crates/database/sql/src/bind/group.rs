@@ -19,7 +19,7 @@
 use expression::{Aggregate, Expression, Kind, Typed};
 use sqlparser::ast::{
     DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArgumentList, FunctionArguments,
+    FunctionArgumentList, FunctionArguments, ObjectName,
 };
 use stop::SqlState;
 
@@ -27,6 +27,10 @@ use super::call::plain_arguments;
 use super::{AGGREGATES, Binder};
 use crate::logical::{AggregateCall, SortKey};
 use crate::refuse::{At, Bind, Placed, Refused};
+
+/// How different rows are counted.
+const COUNT_DIFFERENT: &str =
+    "count the rows of a subquery: SELECT count(*) FROM (SELECT DISTINCT t.* FROM ...) d";
 
 /// The aggregates of one level, and whether one may stand where the binder is.
 #[derive(Debug)]
@@ -86,7 +90,9 @@ impl Binder<'_> {
     ) -> Bind<Typed> {
         let is_star = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
         let mut arguments = Vec::new();
-        if !is_star {
+        if let Some(table) = table_counted(name, list)? {
+            arguments.push(self.row_of_table(table)?);
+        } else if !is_star {
             for argument in plain_arguments(list)? {
                 arguments.push(self.expression(argument)?);
             }
@@ -146,6 +152,26 @@ impl Binder<'_> {
         }
         calls.push(made);
         AGGREGATES + calls.len() - 1
+    }
+}
+
+/// The table of `count(t.*)`. Different rows are a subquery's to find.
+fn table_counted<'l>(name: &str, list: &'l FunctionArgumentList) -> Bind<Option<&'l ObjectName>> {
+    let [FunctionArg::Unnamed(argument)] = &list.args[..] else { return Ok(None) };
+    let is_distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+    let is_count = name.eq_ignore_ascii_case("count");
+    match argument {
+        FunctionArgExpr::Wildcard if is_distinct => {
+            let refused =
+                Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, "DISTINCT can't stand before *");
+            Err(refused.hint(COUNT_DIFFERENT))
+        }
+        FunctionArgExpr::QualifiedWildcard(table) if is_count && is_distinct => {
+            let what = format!("count(DISTINCT {table}.*)");
+            Err(Refused::unsupported(At::of(table), &what, COUNT_DIFFERENT))
+        }
+        FunctionArgExpr::QualifiedWildcard(table) if is_count => Ok(Some(table)),
+        _ => Ok(None),
     }
 }
 

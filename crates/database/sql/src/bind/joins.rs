@@ -11,7 +11,7 @@ use stop::SqlState;
 
 use super::Binder;
 use super::from::Part;
-use super::scope::{Scope, ScopeColumn, Wanted};
+use super::scope::{ColumnName, Scope, ScopeColumn, Wanted};
 use crate::logical::{Join, JoinKind, Logical, SlotFrom, conjuncts};
 use crate::names::single;
 use crate::refuse::{At, Bind, Placed, Refused};
@@ -73,10 +73,10 @@ impl Binder<'_> {
             JoinConstraint::Natural => {
                 let of_left = left.scope.starred(None);
                 let is_shared = |name: &str| {
-                    right.scope.columns.iter().any(|one| one.is_plain && one.name == name)
+                    right.scope.columns.iter().any(|one| one.is_plain && *one.name == *name)
                 };
                 let shared = of_left.iter().filter(|one| is_shared(&one.name));
-                let names: Vec<String> = shared.map(|one| one.name.clone()).collect();
+                let names: Vec<String> = shared.map(|one| one.name.to_string()).collect();
                 self.join_using(left, right, kind, &names).at(&join.relation)
             }
             JoinConstraint::None => match kind {
@@ -113,7 +113,7 @@ impl Binder<'_> {
             let declared = if kind == JoinKind::Right { b.declared } else { a.declared };
             merged.push(ScopeColumn {
                 table: None,
-                name: name.clone(),
+                name: ColumnName::from(name.as_str()),
                 value: one.expression,
                 kind: one.kind,
                 declared,
@@ -122,7 +122,7 @@ impl Binder<'_> {
         }
         let mut part = self.join(left, right, JoinAs { kind, on })?;
         for column in &mut part.scope.columns {
-            column.is_plain &= !names.contains(&column.name);
+            column.is_plain &= !names.iter().any(|name| **name == *column.name);
         }
         merged.append(&mut part.scope.columns);
         part.scope.columns = merged;

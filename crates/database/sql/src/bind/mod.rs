@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `scope` | names of columns |
 //! | `query`, `set`, `order` | WITH, UNION, VALUES; ORDER BY, LIMIT |
-//! | `select`, `group` | one SELECT; GROUP BY and aggregates |
+//! | `select`, `group`, `rows_of` | one SELECT; GROUP BY and aggregates; `count(t.*)` |
 //! | `from`, `joins`, `tables` | FROM: tables, views, subqueries, joins |
 //! | `expression`, `literal`, `pattern`, `call`, `subquery`, `system` | expressions |
 //! | `change`, `assign`, `merge` | INSERT, UPDATE, DELETE, MERGE; RETURNING |
@@ -39,6 +39,7 @@ mod merge;
 mod order;
 mod pattern;
 mod query;
+mod rows_of;
 mod scope;
 mod select;
 mod set;
@@ -50,12 +51,13 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use ::expression::{Expression, Kind, Typed};
 use catalog::ObjectId;
+use ids::ObjectNo;
 use stop::SqlState;
 use value::Type;
 
@@ -87,6 +89,9 @@ const COLUMNS_MAX: usize = 1_664;
 
 /// The columns of aggregates while a query with groups is bound have numbers from here on.
 const AGGREGATES: usize = 1 << 24;
+
+/// The columns that stand for the rows of tables, which only aggregates read, from here on.
+const ROWS: usize = 1 << 23;
 
 /// A column of a result.
 #[derive(Clone, PartialEq, Debug)]
@@ -138,6 +143,8 @@ pub(crate) struct Binder<'a> {
     bind_kinds: Vec<Kind>,
     /// The objects that the plan rests on.
     objects: BTreeSet<ObjectId>,
+    /// The blocks of tables whose rows are read.
+    sizes: BTreeMap<ObjectNo, f64>,
     /// The names of views that are being bound, outermost first.
     views: Vec<String>,
     /// Whether the rows of the next SELECT's tables are locked.
@@ -163,6 +170,7 @@ impl<'a> Binder<'a> {
             binds,
             bind_kinds: vec![Kind::Unknown; binds],
             objects: BTreeSet::new(),
+            sizes: BTreeMap::new(),
             views: Vec::new(),
             locks_next: false,
             locked: Vec::new(),

@@ -14,9 +14,23 @@ use super::expression::strip;
 use super::group::Collector;
 use super::scope::{Border, Scope};
 use super::{Binder, OutputColumn};
-use crate::logical::SortKey;
+use crate::logical::{Logical, SortKey, Ties};
 use crate::names::fold;
 use crate::refuse::{At, Bind, Placed, Refused};
+
+/// The order that a query's rows have.
+pub(super) struct RowOrder<'q> {
+    pub(super) keys: &'q [OrderByExpr],
+    /// What FETCH ... WITH TIES says of the rows in this order.
+    pub(super) ties: Option<Cut>,
+}
+
+impl RowOrder<'_> {
+    /// Any order.
+    pub(super) fn any() -> RowOrder<'static> {
+        RowOrder { keys: &[], ties: None }
+    }
+}
 
 /// What LIMIT and OFFSET say.
 #[derive(Default)]
@@ -30,6 +44,23 @@ impl Binder<'_> {
     pub(super) fn sort_key(&mut self, key: &OrderByExpr) -> Bind<SortKey> {
         let value = self.expression(&key.expr)?.settled().expression;
         directed(key, value)
+    }
+
+    /// The order of a query, with its FETCH if that is WITH TIES; its levels see the outermost
+    /// `outer` ones.
+    pub(super) fn row_order<'q>(
+        &mut self,
+        query: &'q SqlQuery,
+        outer: usize,
+    ) -> Bind<RowOrder<'q>> {
+        let keys = keys_of(query.order_by.as_ref())?;
+        let with_ties = query.fetch.as_ref().is_some_and(|fetch| fetch.with_ties);
+        if with_ties && keys.is_empty() {
+            let message = "WITH TIES needs ORDER BY, which says what rows are equal in";
+            return Err(Refused::new(SqlState::SYNTAX_ERROR, At::NOWHERE, message));
+        }
+        let ties = if with_ties { Some(self.cut(query, outer)?) } else { None };
+        Ok(RowOrder { keys, ties })
     }
 
     /// What a query's LIMIT, OFFSET and FETCH say; its levels see the outermost `outer` ones.
@@ -51,10 +82,9 @@ impl Binder<'_> {
                 let message = "LIMIT and FETCH say the same: write one of them";
                 return Err(Refused::new(SqlState::SYNTAX_ERROR, At::of(limit), message));
             }
-            (Some(fetch), None) if fetch.percent || fetch.with_ties => {
-                let instead = "write FETCH FIRST n ROWS ONLY";
-                let what = "FETCH with PERCENT or WITH TIES";
-                return Err(Refused::unsupported(At::NOWHERE, what, instead));
+            (Some(fetch), None) if fetch.percent => {
+                let instead = "write FETCH FIRST n ROWS";
+                return Err(Refused::unsupported(At::NOWHERE, "FETCH with PERCENT", instead));
             }
             (Some(fetch), None) => match &fetch.quantity {
                 Some(quantity) => Some(quantity),
@@ -92,13 +122,23 @@ impl Binder<'_> {
 }
 
 /// The parts of an ORDER BY.
-pub(super) fn keys_of(order: Option<&OrderBy>) -> Bind<&[OrderByExpr]> {
+fn keys_of(order: Option<&OrderBy>) -> Bind<&[OrderByExpr]> {
     let Some(order) = order else { return Ok(&[]) };
     match &order.kind {
         OrderByKind::Expressions(keys) => Ok(keys),
         OrderByKind::All(_) => {
             Err(Refused::unsupported(At::NOWHERE, "ORDER BY ALL", "name the columns"))
         }
+    }
+}
+
+/// The rows in order, and of these what WITH TIES leaves. Without keys any order will do.
+pub(super) fn in_order(logical: Logical, keys: Vec<SortKey>, ties: Option<Cut>) -> Logical {
+    let input = Box::new(logical);
+    match ties {
+        Some(Cut { limit, offset }) => Logical::Ties(Ties { input, keys, limit, offset }),
+        None if keys.is_empty() => *input,
+        None => Logical::Sort { input, keys },
     }
 }
 

@@ -5,12 +5,12 @@
 use std::rc::Rc;
 
 use expression::Expression;
-use sqlparser::ast::{CteAsMaterialized, OrderByExpr, Query as SqlQuery, SetExpr, With};
+use sqlparser::ast::{CteAsMaterialized, Query as SqlQuery, SetExpr, With};
 use stop::SqlState;
 
 use super::group::Collector;
-use super::order::{Cut, directed, keys_of, output_of};
-use super::scope::{Border, Scope, ScopeColumn};
+use super::order::{Cut, RowOrder, directed, in_order, output_of};
+use super::scope::{Border, ColumnName, Scope, ScopeColumn};
 use super::{Binder, Cte, OutputColumn, Query};
 use crate::logical::{Logical, SharedQuery};
 use crate::names::fold;
@@ -41,7 +41,10 @@ impl Binder<'_> {
         if let Some(with) = &query.with {
             self.with(with, outer)?;
         }
-        let order = keys_of(query.order_by.as_ref())?;
+        let order = self.row_order(query, outer)?;
+        if order.ties.is_some() {
+            return self.body(&query.body, order, outer);
+        }
         let mut bound = self.body(&query.body, order, outer)?;
         let Cut { limit, offset } = self.cut(query, outer)?;
         if limit.is_some() || offset.is_some() {
@@ -55,12 +58,12 @@ impl Binder<'_> {
     pub(super) fn body(
         &mut self,
         body: &SetExpr,
-        order: &[OrderByExpr],
+        order: RowOrder<'_>,
         outer: usize,
     ) -> Bind<Query> {
         match body {
             SetExpr::Select(select) => self.select(select, order, outer),
-            SetExpr::Query(inner) if order.is_empty() => self.query(inner, outer),
+            SetExpr::Query(inner) if order.keys.is_empty() => self.query(inner, outer),
             SetExpr::Query(inner) => {
                 let bound = self.query(inner, outer)?;
                 self.sorted(bound, order, outer)
@@ -85,15 +88,15 @@ impl Binder<'_> {
     }
 
     /// A query whose rows are sorted by its own columns.
-    fn sorted(&mut self, query: Query, order: &[OrderByExpr], outer: usize) -> Bind<Query> {
-        if order.is_empty() {
+    fn sorted(&mut self, query: Query, order: RowOrder<'_>, outer: usize) -> Bind<Query> {
+        if order.keys.is_empty() {
             return Ok(query);
         }
         let Query { logical, columns } = query;
         self.levels.enter(Border::Plan, output_scope(&columns), outer);
         self.groups.push(Collector::forbidding("ORDER BY of a set operation"));
-        let mut keys = Vec::with_capacity(order.len());
-        for key in order {
+        let mut keys = Vec::with_capacity(order.keys.len());
+        for key in order.keys {
             keys.push(match output_of(&key.expr, &columns, &|_, _| false, "ORDER BY")? {
                 Some(place) => directed(key, Expression::Column(place))?,
                 None => self.sort_key(key)?,
@@ -101,8 +104,7 @@ impl Binder<'_> {
         }
         self.groups.pop();
         self.levels.leave();
-        let logical = Logical::Sort { input: Box::new(logical), keys };
-        Ok(Query { logical, columns })
+        Ok(Query { logical: in_order(logical, keys, order.ties), columns })
     }
 
     /// The queries of a WITH, in their order: each sees those before it.
@@ -180,7 +182,7 @@ pub(super) fn check_names(columns: usize, names: &[String], of: &str) -> Bind<()
 pub(super) fn output_scope(columns: &[OutputColumn]) -> Scope {
     let column = |(place, column): (usize, &OutputColumn)| ScopeColumn {
         table: None,
-        name: column.name.clone(),
+        name: ColumnName::from(column.name.as_str()),
         value: Expression::Column(place),
         kind: column.kind,
         declared: column.declared,

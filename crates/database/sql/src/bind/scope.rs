@@ -15,9 +15,12 @@
 //!
 //! Callers: `from`, `expression`, `select`.
 
+use std::ops::{Deref, Range};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::{Expression, Kind, Typed};
+use relation::TableDefinition;
 use stop::{SqlState, did_you_mean};
 use value::Type;
 
@@ -29,9 +32,9 @@ use crate::schema::TableInfo;
 #[derive(Clone, Debug)]
 pub(super) struct ScopeColumn {
     /// The table that has it, by the name that the statement knows it by; none if it is of none.
-    pub(super) table: Option<Name>,
+    pub(super) table: Option<Rc<Name>>,
     /// Its name.
-    pub(super) name: String,
+    pub(super) name: ColumnName,
     /// What it is in the row.
     pub(super) value: Expression,
     /// The kind of its values.
@@ -41,6 +44,44 @@ pub(super) struct ScopeColumn {
     /// Whether it is found by its name alone, and shown by `*`: one of two that USING has merged
     /// isn't.
     pub(super) is_plain: bool,
+}
+
+/// The name of a column: a statement names few of the columns that it may name.
+#[derive(Clone, Debug)]
+pub(super) enum ColumnName {
+    /// That of a column of a table, which has this place there.
+    Defined { table: Rc<Definition>, place: usize },
+    /// Another one.
+    Given(Rc<str>),
+}
+
+/// The definition that names of columns stand in: for all of them it is counted once.
+#[derive(Debug)]
+pub(super) struct Definition(Arc<TableDefinition>);
+
+impl ColumnName {
+    /// The names of a table's columns, by their places.
+    pub(super) fn of(definition: &Arc<TableDefinition>) -> impl Fn(usize) -> ColumnName {
+        let table = Rc::new(Definition(Arc::clone(definition)));
+        move |place| ColumnName::Defined { table: Rc::clone(&table), place }
+    }
+}
+
+impl Deref for ColumnName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            ColumnName::Defined { table, place } => &table.0.columns[*place].name,
+            ColumnName::Given(name) => name,
+        }
+    }
+}
+
+impl From<&str> for ColumnName {
+    fn from(name: &str) -> ColumnName {
+        ColumnName::Given(Rc::from(name))
+    }
 }
 
 /// A table of the dictionary whose columns are in the row.
@@ -69,12 +110,21 @@ impl Base {
     }
 }
 
+/// A table, a subquery or a function of FROM.
+#[derive(Clone, Debug)]
+pub(super) struct ScopeTable {
+    /// The name by which the statement knows it.
+    pub(super) name: Name,
+    /// All columns of the row that are its, also those that can't be named.
+    pub(super) columns: Range<usize>,
+}
+
 /// The columns of one level.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Scope {
     pub(super) columns: Vec<ScopeColumn>,
     /// The tables of the level, also those without columns.
-    pub(super) tables: Vec<Name>,
+    pub(super) tables: Vec<ScopeTable>,
     /// Those of them that the dictionary has.
     pub(super) bases: Vec<Base>,
 }
@@ -86,7 +136,10 @@ impl Scope {
             column.value.remap(&|place| place + width);
             self.columns.push(column);
         }
-        self.tables.extend(right.tables);
+        self.tables.extend(right.tables.into_iter().map(|table| ScopeTable {
+            columns: table.columns.start + width..table.columns.end + width,
+            ..table
+        }));
         let moved = right.bases.into_iter().map(|base| Base {
             first: base.first + width,
             address: base.address.map(|address| address + width),
@@ -103,13 +156,24 @@ impl Scope {
 
     /// The columns that a name, qualified or not, may mean.
     pub(super) fn named<'s>(&'s self, wanted: &Wanted) -> Vec<&'s ScopeColumn> {
-        let is_it = |column: &&ScopeColumn| column.name == wanted.column && wanted.is_of(column);
+        let is_it = |column: &&ScopeColumn| *column.name == *wanted.column && wanted.is_of(column);
         self.columns.iter().filter(is_it).collect()
+    }
+
+    /// Whether there is such a column.
+    fn has(&self, wanted: &Wanted) -> bool {
+        self.columns.iter().any(|column| *column.name == *wanted.column && wanted.is_of(column))
     }
 
     /// Whether a table of this name is there.
     pub(super) fn has_table(&self, wanted: &Name) -> bool {
-        self.tables.iter().any(|table| is_called(table, wanted))
+        self.tables.iter().any(|table| is_called(&table.name, wanted))
+    }
+
+    /// The numbers of the tables that a name may mean.
+    pub(super) fn tables_named(&self, wanted: &Name) -> Vec<usize> {
+        let is_it = |number: &usize| is_called(&self.tables[*number].name, wanted);
+        (0..self.tables.len()).filter(is_it).collect()
     }
 
     /// The columns that `*` stands for, or `table.*`.
@@ -231,7 +295,7 @@ impl Levels {
         let has_it = |number: &usize| {
             let scope = &self.levels[*number].scope;
             let is_of = |table: &Name| scope.has_table(table);
-            !scope.named(wanted).is_empty() || wanted.table.as_ref().is_some_and(is_of)
+            scope.has(wanted) || wanted.table.as_ref().is_some_and(is_of)
         };
         let Some(number) = self.seen().find(has_it) else { return Err(self.unknown(wanted, at)) };
         let found = self.levels[number].scope.named(wanted);
@@ -277,20 +341,20 @@ impl Levels {
             && !scopes().any(|scope| scope.has_table(table))
         {
             let tables = scopes().flat_map(|scope| &scope.tables);
-            let meant = did_you_mean(&table.name, tables.map(|one| one.name.as_str()));
+            let meant = did_you_mean(&table.name, tables.map(|one| one.name.name.as_str()));
             let message = format!("there is no table {table} in FROM{meant}");
             return Refused::new(SqlState::UNDEFINED_TABLE, at, message);
         }
         let columns = scopes().flat_map(|scope| &scope.columns);
-        let meant = did_you_mean(&wanted.column, columns.map(|one| one.name.as_str()));
+        let meant = did_you_mean(&wanted.column, columns.map(|one| &*one.name));
         Refused::new(SqlState::UNDEFINED_COLUMN, at, format!("there is no column {wanted}{meant}"))
     }
 }
 
 fn ambiguous(wanted: &Wanted, found: &[&ScopeColumn], at: At) -> Refused {
     let of = |column: &&ScopeColumn| match &column.table {
-        Some(table) => format!("{table}.{}", column.name),
-        None => column.name.clone(),
+        Some(table) => format!("{table}.{}", &*column.name),
+        None => column.name.to_string(),
     };
     let all: Vec<String> = found.iter().map(of).collect();
     let message = format!("column {wanted} may be {}: say which one", all.join(" or "));
@@ -303,7 +367,7 @@ mod tests {
 
     fn column(table: &str, name: &str, place: usize) -> ScopeColumn {
         ScopeColumn {
-            table: Some(Name::plain(table)),
+            table: Some(Rc::new(Name::plain(table))),
             name: name.into(),
             value: Expression::Column(place),
             kind: Kind::Whole,
@@ -314,7 +378,8 @@ mod tests {
 
     fn scope(table: &str, names: &[&str]) -> Scope {
         let columns = names.iter().enumerate().map(|(place, name)| column(table, name, place));
-        Scope { columns: columns.collect(), tables: vec![Name::plain(table)], bases: Vec::new() }
+        let tables = vec![ScopeTable { name: Name::plain(table), columns: 0..names.len() }];
+        Scope { columns: columns.collect(), tables, bases: Vec::new() }
     }
 
     fn wanted(table: Option<&str>, column: &str) -> Wanted {

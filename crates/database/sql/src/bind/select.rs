@@ -19,7 +19,7 @@ use stop::SqlState;
 
 use super::expression::{row_of, strip};
 use super::group::{Collector, over_groups};
-use super::order::{directed, output_of};
+use super::order::{Cut, RowOrder, directed, in_order, output_of};
 use super::scope::{Border, Scope, ScopeColumn};
 use super::{AGGREGATES, Binder, OutputColumn, Query, UNNAMED, check_width};
 use crate::logical::{AggregateCall, Logical, SortKey, conjuncts, is_volatile};
@@ -61,7 +61,7 @@ impl Binder<'_> {
     pub(super) fn select(
         &mut self,
         select: &Select,
-        order: &[OrderByExpr],
+        order: RowOrder<'_>,
         outer: usize,
     ) -> Bind<Query> {
         check_extras(select)?;
@@ -82,12 +82,7 @@ impl Binder<'_> {
     }
 
     /// Everything from GROUP BY on.
-    fn selected(
-        &mut self,
-        logical: Logical,
-        select: &Select,
-        order: &[OrderByExpr],
-    ) -> Bind<Query> {
+    fn selected(&mut self, logical: Logical, select: &Select, order: RowOrder<'_>) -> Bind<Query> {
         self.collector().forbidden = None;
         let mut targets = self.targets(select)?;
         let width = targets.expressions.len();
@@ -97,10 +92,11 @@ impl Binder<'_> {
             None => Vec::new(),
         };
         let on = self.distinct_on(select, &mut targets)?;
-        let keys = self.keys(order, select, &mut targets)?;
+        let keys = self.keys(order.keys, select, &mut targets)?;
         self.collector().forbidden = Some("GROUP BY");
         let groups = self.group_by(select, &targets)?;
-        let calls = std::mem::take(&mut self.collector().calls);
+        let mut calls = std::mem::take(&mut self.collector().calls);
+        let logical = self.marked(logical, &mut calls);
         let is_grouped = groups.is_some() || !calls.is_empty() || select.having.is_some();
         self.add_addresses(is_grouped || select.distinct.is_some(), &mut targets)?;
         let mut logical = match is_grouped {
@@ -120,7 +116,7 @@ impl Binder<'_> {
         }
         let columns = targets.columns;
         let addresses = logical.width() - targets.addresses..logical.width();
-        let logical = ordered(logical, keys, on)?;
+        let logical = ordered(logical, keys, on, order.ties)?;
         let cut = (0..width).chain(addresses).map(Expression::Column).collect();
         Ok(Query { logical: logical.projected(cut), columns })
     }
@@ -231,6 +227,7 @@ impl Binder<'_> {
         }
         for ScopeColumn { name, value, kind, declared, .. } in columns {
             targets.expressions.push(value);
+            let name = name.to_string();
             targets.columns.push(OutputColumn { name, kind, declared });
         }
         Ok(())
@@ -314,7 +311,7 @@ impl Binder<'_> {
                 .scope()
                 .columns
                 .iter()
-                .any(|column| column.is_plain && column.name == fold(name)),
+                .any(|column| column.is_plain && *column.name == *fold(name)),
             _ => false,
         };
         if is_name && is_of_from {
@@ -377,8 +374,8 @@ impl Binder<'_> {
         let name = columns.iter().find(|one| one.value == value).map_or_else(
             || format!("number {column}"),
             |one| match &one.table {
-                Some(table) => format!("{table}.{}", one.name),
-                None => one.name.clone(),
+                Some(table) => format!("{table}.{}", &*one.name),
+                None => one.name.to_string(),
             },
         );
         let message = format!(
@@ -409,14 +406,16 @@ fn find_loose(expression: &Expression, groups: &[Expression], loose: &mut Vec<us
     }
 }
 
-/// The rows in order, and of equal ones by the columns `on` the first.
-fn ordered(logical: Logical, mut keys: Vec<SortKey>, on: Option<Vec<usize>>) -> Bind<Logical> {
-    let Some(on) = on else {
-        return Ok(match keys.is_empty() {
-            true => logical,
-            false => Logical::Sort { input: Box::new(logical), keys },
-        });
-    };
+/// The rows in order, of equal ones by the columns `on` the first, and of these what WITH TIES
+/// leaves.
+fn ordered(
+    logical: Logical,
+    mut keys: Vec<SortKey>,
+    on: Option<Vec<usize>>,
+    ties: Option<Cut>,
+) -> Bind<Logical> {
+    let Some(on) = on else { return Ok(in_order(logical, keys, ties)) };
+    let written = keys.clone();
     let is_on = |key: &SortKey| on.iter().any(|place| key.value == Expression::Column(*place));
     let leading = keys.iter().take_while(|key| is_on(key)).count();
     let leads =
@@ -439,7 +438,9 @@ fn ordered(logical: Logical, mut keys: Vec<SortKey>, on: Option<Vec<usize>>) -> 
         let now = order.iter().position(|one| *one == place);
         Expression::Column(now.expect("all columns were turned"))
     });
-    Ok(first.projected(back.collect()))
+    let given = first.projected(back.collect());
+    // What ties is equal in the order that is written.
+    Ok(if ties.is_some() { in_order(given, written, ties) } else { given })
 }
 
 /// The name of a result's column that is given none.
@@ -479,7 +480,7 @@ fn name_of(expr: &Expr) -> String {
 }
 
 /// A table's name of its parts.
-fn table_of(mut parts: Vec<String>) -> Name {
+pub(super) fn table_of(mut parts: Vec<String>) -> Name {
     let name = parts.pop().unwrap_or_default();
     Name { schema: parts.pop(), name }
 }

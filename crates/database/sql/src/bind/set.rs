@@ -7,6 +7,7 @@ use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier, Table, Values};
 use stop::SqlState;
 
 use super::group::Collector;
+use super::order::RowOrder;
 use super::scope::{Border, Scope};
 use super::{Binder, OutputColumn, Query, check_width, typed_columns};
 use crate::logical::{Logical, SetKind, SetOperation};
@@ -28,10 +29,10 @@ impl Binder<'_> {
             links.push(Link { kind: kind_of(*op), all: is_all(*set_quantifier)?, right });
             first = left;
         }
-        let mut done = self.body(first, &[], outer)?;
+        let mut done = self.body(first, RowOrder::any(), outer)?;
         for Link { kind, all, right } in links.into_iter().rev() {
             self.count_operations(1)?;
-            let right = self.deeper(|binder| binder.body(right, &[], outer))?;
+            let right = self.deeper(|binder| binder.body(right, RowOrder::any(), outer))?;
             done = combined(kind, all, done, right)?;
         }
         Ok(done)
@@ -76,7 +77,7 @@ impl Binder<'_> {
                 row.push(typed.expression);
             }
         }
-        Ok(Query { logical: Logical::Values { rows, width }, columns: outputs })
+        Ok(Query { logical: Logical::Values { rows: rows.into(), width }, columns: outputs })
     }
 
     /// `TABLE name`: all of its columns.
@@ -87,7 +88,7 @@ impl Binder<'_> {
         let name = Name { schema: table.schema_name.clone(), name: written.clone() };
         let part = self.named_table(&name, At::NOWHERE)?;
         let columns = part.scope.columns.iter().map(|column| OutputColumn {
-            name: column.name.clone(),
+            name: column.name.to_string(),
             kind: column.kind,
             declared: column.declared,
         });

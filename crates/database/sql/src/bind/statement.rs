@@ -10,16 +10,16 @@
 //!
 //! Callers: `plan`, which plans the rows; `change`, which does what is done with them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use catalog::ObjectId;
 use expression::{Expression, Kind};
+use ids::ObjectNo;
 use relation::IndexId;
 use stop::SqlState;
 use syntax::{LockWait, QueryStatement, RowLock};
 
-use super::order::keys_of;
 use super::scope::{Border, Scope};
 use super::select::settle;
 use super::{Binder, OutputColumn, Query};
@@ -38,6 +38,8 @@ pub(crate) struct Bound {
     pub(crate) binds: Vec<Kind>,
     /// The objects that its plan rests on.
     pub(crate) objects: BTreeSet<ObjectId>,
+    /// The blocks of the tables whose rows it reads, as its plan takes them to be.
+    pub(crate) sizes: BTreeMap<ObjectNo, f64>,
 }
 
 /// A statement about rows.
@@ -225,7 +227,8 @@ impl Binder<'_> {
     pub(super) fn bound(mut self, statement: Statement) -> Bound {
         let mut frame = self.leave_frame();
         frame.slots[..self.binds].copy_from_slice(&self.bind_kinds);
-        Bound { statement, frame, binds: self.bind_kinds, objects: self.objects }
+        let Binder { bind_kinds: binds, objects, sizes, .. } = self;
+        Bound { statement, frame, binds, objects, sizes }
     }
 
     fn query_statement(&mut self, written: &QueryStatement) -> Bind<Statement> {
@@ -253,7 +256,11 @@ impl Binder<'_> {
             return Err(Refused::unsupported(at, "FOR UPDATE of this kind of query", instead));
         }
         self.locks_next = true;
-        let order = keys_of(query.order_by.as_ref())?;
+        let order = self.row_order(query, 1)?;
+        if order.ties.is_some() {
+            let instead = "write FETCH FIRST n ROWS ONLY";
+            return Err(Refused::unsupported(at, "FOR UPDATE of rows WITH TIES", instead));
+        }
         let bound = settle(self.body(&query.body, order, 1)?)?;
         let cut = self.cut(query, 1)?;
         let first = bound.columns.len();

@@ -2,6 +2,7 @@
 //!
 //! Callers: `from`, `set`, `change`.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::ObjectId;
@@ -12,7 +13,7 @@ use value::Value;
 
 use super::from::Part;
 use super::query::{output_scope, rename};
-use super::scope::{Base, Scope, ScopeColumn};
+use super::scope::{Base, ColumnName, Scope, ScopeColumn, ScopeTable};
 use super::select::settle;
 use super::{Binder, OutputColumn, Query};
 use crate::logical::{Logical, Scan, ScanColumn, VirtualScan};
@@ -56,15 +57,17 @@ impl Binder<'_> {
     /// The rows of a table: all of its columns, and the rows' addresses behind them.
     pub(super) fn table(&mut self, table: &Arc<TableInfo>, name: &Name, has_address: bool) -> Part {
         self.objects.insert(ObjectId::Table(table.object()));
+        self.sizes.insert(table.object(), table.statistics.blocks);
         let definition = &table.definition;
         let there = |(_, column): &(usize, &ColumnDefinition)| !column.is_dropped();
         let places: Vec<usize> =
             definition.columns.iter().enumerate().filter(there).map(|(place, _)| place).collect();
+        let (named, name_of) = (Rc::new(name.clone()), ColumnName::of(definition));
         let column = |(number, place): (usize, &usize)| {
             let of = &definition.columns[*place];
             ScopeColumn {
-                table: Some(name.clone()),
-                name: of.name.clone(),
+                table: Some(Rc::clone(&named)),
+                name: name_of(*place),
                 value: Expression::Column(number),
                 kind: Kind::from(of.kind),
                 declared: Some(of.kind),
@@ -73,7 +76,10 @@ impl Binder<'_> {
         };
         let scope = Scope {
             columns: places.iter().enumerate().map(column).collect(),
-            tables: vec![name.clone()],
+            tables: vec![ScopeTable {
+                name: name.clone(),
+                columns: 0..places.len() + usize::from(has_address),
+            }],
             bases: vec![Base {
                 name: name.clone(),
                 table: Arc::clone(table),
@@ -157,8 +163,9 @@ impl Binder<'_> {
 /// The columns of a result under a table's name.
 fn named_scope(columns: &[OutputColumn], name: &Name) -> Scope {
     let mut scope = output_scope(columns);
-    scope.columns.iter_mut().for_each(|column| column.table = Some(name.clone()));
-    scope.tables.push(name.clone());
+    let named = Rc::new(name.clone());
+    scope.columns.iter_mut().for_each(|column| column.table = Some(Rc::clone(&named)));
+    scope.tables.push(ScopeTable { name: name.clone(), columns: 0..columns.len() });
     scope
 }
 
@@ -176,6 +183,6 @@ fn virtual_table(table: &Arc<dyn VirtualTable>, name: &Name) -> Part {
 /// One row with the column `dummy`, which is 'X'.
 fn dual(name: &Name) -> Part {
     let columns = [OutputColumn { name: "dummy".into(), kind: Kind::Text, declared: None }];
-    let rows = vec![vec![Expression::from(Value::Text("X"))]];
+    let rows = Arc::from([vec![Expression::from(Value::Text("X"))]]);
     Part::new(Logical::Values { rows, width: 1 }, named_scope(&columns, name))
 }

@@ -2,6 +2,8 @@
 
 use stop::{SqlState, Stop};
 
+use crate::bind::Statement;
+use crate::logical::Logical;
 use crate::testing::World;
 
 fn refused(text: &str) -> Stop {
@@ -68,6 +70,24 @@ fn what_is_not_there_yet_is_refused_with_what_to_do() {
     }
 }
 
+/// DISTINCT before a star would count one row, or none: a subquery finds different rows.
+#[test]
+fn different_rows_are_not_counted_by_an_aggregate() {
+    let (missing, wrong) = (SqlState::FEATURE_NOT_SUPPORTED, SqlState::SYNTAX_ERROR);
+    for (text, state, message) in [
+        ("select count(distinct e.*) from emp e", missing, "count(DISTINCT e.*) isn't supported"),
+        ("select count(distinct *) from emp", wrong, "DISTINCT can't stand before *"),
+    ] {
+        let stop = refused(text);
+        assert_eq!(stop.state(), state, "{text}: {stop}");
+        let said = stop.to_string();
+        assert!(said.starts_with(message) && said.contains("(SELECT DISTINCT t.* "), "{said}");
+    }
+    World::new().bind("select count(e.*), count(*) from emp e").expect("sound");
+    let instead = "select count(*) from (select distinct e.* from emp e) d";
+    World::new().bind(instead).expect("sound");
+}
+
 #[test]
 fn a_statement_has_so_many_joins_and_no_more() {
     let tables: Vec<String> = (0..500).map(|n| format!("dept d{n}")).collect();
@@ -111,6 +131,21 @@ fn what_a_statement_reads_is_noted() {
     assert_eq!(bound.expect("sound").objects.len(), 2);
 }
 
+/// Each row of VALUES takes its value of a sequence when it is evaluated, by the same question.
+#[test]
+fn a_default_is_bound_once_for_all_rows() {
+    let world = World::new();
+    for row in ["(default, default, 'a')", "(default, default, default)", "(1, default, 'b')"] {
+        let rows = vec![row; 100].join(", ");
+        let bound = world.bind(&format!("insert into note values {rows}")).expect("sound");
+        let questions = row.matches("default, ").count();
+        assert_eq!(bound.frame.calls.len(), questions, "{row}");
+        let Statement::Insert(insert) = bound.statement else { panic!("{row}") };
+        let Logical::Values { rows, width: 3 } = insert.source else { panic!("{row}") };
+        assert!(rows.len() == 100 && rows.iter().all(|one| *one == rows[0]), "{row}");
+    }
+}
+
 #[test]
 fn names_without_quotes_are_folded() {
     World::new().bind("SELECT E.Name FROM Emp E WHERE E.ID = 1").expect("sound");
@@ -122,7 +157,7 @@ fn using_and_natural_merge_columns() {
     let columns = |text: &str| {
         let bound = World::new().bind(text).expect("sound");
         match bound.statement {
-            crate::bind::Statement::Query(query) => query.columns.len(),
+            Statement::Query(query) => query.columns.len(),
             other => panic!("{other:?}"),
         }
     };

@@ -2,7 +2,7 @@
 //!
 //! Each action is a statement of the catalog's, and those before a refused one stay, as in Oracle.
 //!
-//! Callers: `define`.
+//! Callers: `define`; `database`, for alterations that aren't texts.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,10 +13,11 @@ use relation::{Default as ColumnDefault, TableDefinition};
 use sqlparser::ast::{Expr, Ident};
 use stop::{RefusalKind, SqlState, Stop};
 use syntax::{AlterTable, ColumnDefinition, TableAction, TypeName, Written};
+use txn::LockWait;
 use value::{OwnedValue, Type, Value};
 
-use super::Done;
 use super::columns::{Present, stored};
+use super::{Done, unless_redefined};
 use crate::bind::Binder;
 use crate::check::columns_of;
 use crate::engine::Frame;
@@ -46,6 +47,7 @@ impl Frame<'_> {
     }
 
     fn alter_once(&mut self, name: &str, action: &TableAction, text: &str) -> Result<Done, Stop> {
+        let wait = self.state.own.ddl_lock_wait();
         let alteration = match action {
             TableAction::AddColumn { column, if_not_exists } => {
                 return self.add_column(name, column, *if_not_exists, text);
@@ -56,7 +58,7 @@ impl Frame<'_> {
                     let instead = "drop what depends on the column first";
                     return Err(unsupported(what, instead));
                 }
-                let dropped = self.alter(name, &Alteration::DropColumn(fold(column)));
+                let dropped = self.alter(name, &Alteration::DropColumn(fold(column)), wait);
                 return Done::unless(*if_exists, RefusalKind::NotFound, dropped);
             }
             TableAction::AddConstraint(constraint) => {
@@ -67,7 +69,7 @@ impl Frame<'_> {
             TableAction::DropConstraint { constraint, if_exists, cascade } => {
                 let name_of = fold(constraint);
                 let drop = Alteration::DropConstraint { name: name_of, cascade: *cascade };
-                let dropped = self.alter(name, &drop);
+                let dropped = self.alter(name, &drop, wait);
                 return Done::unless(*if_exists, RefusalKind::NotFound, dropped);
             }
             TableAction::DropPrimaryKey { cascade } => {
@@ -97,20 +99,23 @@ impl Frame<'_> {
             }
             TableAction::RenameTable(to) => Alteration::RenameTable(fold(to)),
             TableAction::RenameColumn { from, to } => {
-                let (from, to) = (fold(from), fold(to));
-                self.check_renamed(name, &from, &to)?;
-                Alteration::RenameColumn { from, to }
+                Alteration::RenameColumn { from: fold(from), to: fold(to) }
             }
             TableAction::RenameConstraint { from, to } => {
                 Alteration::RenameConstraint { from: fold(from), to: fold(to) }
             }
         };
-        self.alter(name, &alteration).map(|()| Done::Yes)
+        self.alter(name, &alteration, wait).map(|()| Done::Yes)
     }
 
-    fn alter(&self, name: &str, alteration: &Alteration) -> Result<(), Stop> {
-        let wait = self.state.own.ddl_lock_wait();
-        self.catalog.alter_table(name, alteration, wait, self.session)
+    /// Alters a table, unless a view would give other rows behind it (rule SQ66). Each lock is
+    /// waited for as long as `wait` says.
+    pub fn alter(&self, name: &str, alteration: &Alteration, wait: LockWait) -> Result<(), Stop> {
+        match alteration {
+            Alteration::AddColumn(column) => self.add_unread(name, column, &[], wait),
+            Alteration::RenameColumn { from, to } => self.rename_unread(name, from, to, wait),
+            _ => self.catalog.alter_table(name, alteration, wait, self.session),
+        }
     }
 
     /// Adds a column with its constraints, or nothing of that.
@@ -122,15 +127,40 @@ impl Frame<'_> {
         text: &str,
     ) -> Result<Done, Stop> {
         let spec = self.column_spec(column, Present::Rows, text)?;
-        self.check_added(name, &spec.name, spec.kind)?;
         let constraints = self.constraints_of(name, column, &spec, text)?;
         let wait = self.state.own.ddl_lock_wait();
-        match self.catalog.add_column(name, &spec, &constraints, wait, self.session) {
+        match self.add_unread(name, &spec, &constraints, wait) {
             Err(stop) if if_not_exists && stop.state() == SqlState::DUPLICATE_COLUMN => {
                 Ok(Done::Skipped)
             }
             added => added.map(|()| Done::Yes),
         }
+    }
+
+    /// Adds a column that no view would read.
+    fn add_unread(
+        &self,
+        name: &str,
+        column: &ColumnSpec,
+        constraints: &[ConstraintSpec],
+        wait: LockWait,
+    ) -> Result<(), Stop> {
+        let session = self.session;
+        unless_redefined(&format!("column {} of table {name}", column.name), || {
+            let seen_in = self.catalog.generation(session);
+            self.check_added(name, &column.name, column.kind)?;
+            self.catalog.add_column(name, column, constraints, seen_in, wait, session)
+        })
+    }
+
+    /// Gives a column a name by which no view would read it.
+    fn rename_unread(&self, name: &str, from: &str, to: &str, wait: LockWait) -> Result<(), Stop> {
+        let session = self.session;
+        unless_redefined(&format!("column {from} of table {name}"), || {
+            let seen_in = self.catalog.generation(session);
+            self.check_renamed(name, from, to)?;
+            self.catalog.rename_column(name, from, to, seen_in, wait, session)
+        })
     }
 
     /// What is said of the constraints of a new column. A column that is there has none: it is the
@@ -191,7 +221,7 @@ impl Frame<'_> {
         let wait = self.state.own.ddl_lock_wait();
         let Some(convert) = self.conversion(&table, &column, kind, using, text)? else {
             let alteration = Alteration::SetType { column, kind };
-            return self.alter(name, &alteration).map(|()| Done::Yes);
+            return self.alter(name, &alteration, wait).map(|()| Done::Yes);
         };
         let bare = RefCell::new(Bare::new());
         let mut made = |value: Value<'_>| -> Result<OwnedValue, Stop> {

@@ -91,13 +91,11 @@ impl Frame<'_> {
         let dictionary = self.ground().dictionary();
         let bound = Binder::new(&dictionary, 0).default_alone(expr, name, kind);
         let bound = bound.map_err(|refused| refused.within(text))?;
-        let Statement::Query(Query { logical: Logical::Values { mut rows, .. }, .. }) =
-            bound.statement
+        let Statement::Query(Query { logical: Logical::Values { rows, .. }, .. }) = bound.statement
         else {
             unreachable!("a default is one row of one value")
         };
-        let mut row = rows.pop().expect("it has one row");
-        Ok(row.pop().expect("it has one value"))
+        Ok(rows.iter().flatten().next().cloned().expect("it has one value"))
     }
 
     /// What is said of a constraint of a table with these columns.

@@ -40,6 +40,9 @@ use crate::engine::Frame;
 use crate::refuse::refuse;
 use crate::session::{Outcome, Written};
 
+/// How often a statement is tried again because a definition has changed meanwhile.
+const TRIES: u32 = 20;
+
 /// What a user is told when IF EXISTS or IF NOT EXISTS had an effect.
 const SKIPPED: &str = "an object was there already, or wasn't there: nothing was done about it";
 
@@ -109,4 +112,17 @@ impl Done {
             Err(stop) => Err(stop),
         }
     }
+}
+
+/// Looks at definitions and makes something that rests on them, until none of them has changed
+/// between the two. `what` is made or altered.
+fn unless_redefined<T>(what: &str, mut once: impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
+    for _ in 0..TRIES {
+        match once() {
+            Err(stop) if stop.refusal() == Some(RefusalKind::DefinitionChanged) => {}
+            done => return done,
+        }
+    }
+    let message = format!("what {what} rests on is redefined again and again; try later");
+    Err(refuse(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
 }

@@ -4,10 +4,9 @@
 
 use catalog::{
     Alteration, IndexColumnSpec, IndexSpec, ObjectId, Restart, SequenceAlteration,
-    SequenceBound as KeptBound,
+    SequenceBound as KeptBound, Truncation,
 };
-use ids::ObjectNo;
-use relation::{Default as ColumnDefault, TableDefinition};
+use relation::TableDefinition;
 use stop::{RefusalKind, SqlState, Stop};
 use syntax::{
     AlterIndex, AlterSequence, Bound, Comment, CommentOn, CreateIndex, CreateSchema,
@@ -198,30 +197,14 @@ impl Frame<'_> {
         let names: Vec<String> =
             truncate.tables.iter().map(Name::of_users).collect::<Result<_, Stop>>()?;
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let truncated = self.catalog.truncate_tables(&names, truncate.cascade, wait, self.session);
-        let truncated = truncated.map_err(|stop| match stop.refusal() {
+        let Truncate { cascade, restart_identity, .. } = *truncate;
+        let how = Truncation { cascade, restart_identity };
+        let truncated = self.catalog.truncate_tables(&names, how, wait, self.session);
+        truncated.map_err(|stop| match stop.refusal() {
             Some(RefusalKind::ForeignKeyViolation) => stop.saying("or say CASCADE"),
             _ => stop,
         })?;
-        if truncate.restart_identity {
-            truncated.into_iter().try_for_each(|table| self.restart_identities(table))?;
-        }
         Ok(Done::Yes)
-    }
-
-    /// Has the identities of a table begin again.
-    fn restart_identities(&self, table: ObjectNo) -> Result<(), Stop> {
-        let relation = self.catalog.relation_of(table, self.session)?;
-        for column in &relation.definition().columns {
-            if let ColumnDefault::Identity { sequence, .. } = column.default {
-                let sequence = self.catalog.sequence_of(sequence, self.session)?;
-                let restart = Some(Restart::AtStart);
-                let alteration = SequenceAlteration { restart, ..SequenceAlteration::default() };
-                let name = &sequence.definition().name;
-                self.catalog.alter_sequence(name, &alteration, self.session)?;
-            }
-        }
-        Ok(())
     }
 
     /// COMMENT.

@@ -23,7 +23,7 @@ use stop::{RefusalKind, SqlState, Stop};
 use syntax::{CreateView, quote_ident};
 use value::{Type, Value};
 
-use super::Done;
+use super::{Done, unless_redefined};
 use crate::bind::{Binder, Bound, OutputColumn, Query, Statement};
 use crate::engine::Frame;
 use crate::logical::{FrameParts, Logical, Subplan};
@@ -32,9 +32,6 @@ use crate::refuse::refuse;
 use crate::rewrite::pruned;
 use crate::schema::{Found, Schema, VirtualColumn, VirtualContext, VirtualTable};
 
-/// How often a view is bound anew because a definition has changed meanwhile.
-const TRIES: u32 = 20;
-
 impl Frame<'_> {
     /// CREATE VIEW.
     pub(super) fn create_view(&mut self, create: &CreateView, text: &str) -> Result<Done, Stop> {
@@ -42,15 +39,7 @@ impl Frame<'_> {
         if create.if_not_exists && self.object_named(&name).is_some() {
             return Ok(Done::Skipped);
         }
-        for _ in 0..TRIES {
-            match self.create_view_once(&name, create, text) {
-                // Something that it reads was defined anew meanwhile.
-                Err(stop) if stop.refusal() == Some(RefusalKind::DefinitionChanged) => {}
-                done => return done,
-            }
-        }
-        let message = format!("what view {name} reads is redefined again and again; try later");
-        Err(refuse(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+        unless_redefined(&format!("view {name}"), || self.create_view_once(&name, create, text))
     }
 
     fn create_view_once(&self, name: &str, create: &CreateView, text: &str) -> Result<Done, Stop> {
@@ -271,7 +260,7 @@ fn without_columns_of_exists(logical: &Logical, frame: &mut FrameParts) {
     frame.shared.iter().for_each(|shared| add_exists(&shared.logical, &mut of_exists));
     for (number, subplan) in frame.subqueries.iter_mut().enumerate() {
         if of_exists.contains(&number) {
-            let rows = std::mem::replace(&mut subplan.logical, Logical::one_row());
+            let rows = std::mem::replace(&mut subplan.logical, Logical::no_rows(0));
             subplan.logical = rows.projected(vec![Expression::from(Value::Boolean(true))]);
         }
         let Subplan { logical, frame, .. } = subplan;
@@ -290,7 +279,7 @@ fn add_exists(logical: &Logical, numbers: &mut BTreeSet<usize>) {
             }
         });
     });
-    logical.inputs().into_iter().for_each(|input| add_exists(input, numbers));
+    logical.inputs().for_each(|input| add_exists(input, numbers));
 }
 
 /// Adds what a frame's subqueries and shared queries read.

@@ -94,7 +94,8 @@ impl Frame<'_> {
             Statement::Execute(execute) => {
                 let prepared = self.state.statements.named(&execute.name)?;
                 let values = self.values_of(&execute.values, &prepared.0.said, written.text)?;
-                let planned = self.planned(&prepared.0, is_stale).map_err(elsewhere)?;
+                let now = self.session.now();
+                let planned = self.planned(&prepared.0, is_stale, now).map_err(elsewhere)?;
                 let Planned { entry, opened } = planned;
                 let binds = binds_for(opened.plan(), &values)?.into_owned();
                 Ok(ToRun { entry, opened, binds })

@@ -85,9 +85,10 @@ impl Frame<'_> {
         match statement {
             Statement::Execute(execute) => {
                 let prepared = self.state.statements.named(&execute.name)?;
-                let mut planned = self.planned(&prepared.0, false).map_err(elsewhere)?;
+                let now = self.session.now();
+                let mut planned = self.planned(&prepared.0, false, now).map_err(elsewhere)?;
                 if !planned.opened.plan().basis.holds(self.catalog, self.session) {
-                    planned = self.planned(&prepared.0, true).map_err(elsewhere)?;
+                    planned = self.planned(&prepared.0, true, now).map_err(elsewhere)?;
                 }
                 Ok(Arc::clone(planned.opened.plan()))
             }

@@ -85,8 +85,8 @@ impl Layout {
 /// Reads the rows of files.
 pub(super) struct FileReader {
     layout: Arc<Layout>,
-    /// The columns that are given.
-    wanted: Vec<usize>,
+    /// The columns that are given; none: all.
+    wanted: Option<Vec<usize>>,
     /// The place of the file that is open, or is opened next.
     place: usize,
     input: Option<Input>,
@@ -99,6 +99,8 @@ pub(super) struct FileReader {
     header: u64,
     /// The number of the next line of the file.
     line: u64,
+    /// What the layout is told of the lines.
+    last_line: u64,
     record: Record,
     rejects: Rejects,
     arena: Arena,
@@ -110,7 +112,7 @@ impl FileReader {
     pub(super) fn new(layout: &Arc<Layout>, wanted: &[usize]) -> FileReader {
         FileReader {
             layout: Arc::clone(layout),
-            wanted: wanted.to_vec(),
+            wanted: (!wanted.iter().copied().eq(0..layout.columns.len())).then(|| wanted.to_vec()),
             place: 0,
             input: None,
             buffer: Vec::new(),
@@ -118,6 +120,7 @@ impl FileReader {
             is_last: false,
             header: 0,
             line: 1,
+            last_line: 0,
             record: Record::default(),
             rejects: Rejects::default(),
             arena: Arena::new(),
@@ -219,14 +222,49 @@ impl FileReader {
             return Err(refused(Some(&columns[fields]), bad("the line has no value for it")));
         }
         let with = evaluation(arena, dice);
-        let mut values = Vec::with_capacity(columns.len());
-        for (number, column) in columns.iter().enumerate() {
+        let read = |number: usize| {
+            let column = &columns[number];
             let field = (number < fields).then(|| record.get(number)).flatten();
-            let value = value_of(field, column, &with);
-            values.push(value.map_err(|stop| refused(Some(column), stop))?);
+            value_of(field, column, &with).map_err(|stop| refused(Some(column), stop))
+        };
+        if let Some(wanted) = wanted {
+            let values = (0..columns.len()).map(read).collect::<Result<Vec<_>, Stop>>()?;
+            into.push(wanted.iter().map(|place| values[*place]));
+            return Ok(());
         }
-        into.push(wanted.iter().map(|place| values[*place]));
+        into.begin_row();
+        for number in 0..columns.len() {
+            match read(number) {
+                Ok(value) => into.push_value(value),
+                Err(stop) => {
+                    into.drop_row();
+                    return Err(stop);
+                }
+            }
+        }
         Ok(())
+    }
+
+    /// Appends rows until there are `most`. Returns false if none come behind them.
+    fn next_rows(
+        &mut self,
+        of: &VirtualContext<'_>,
+        most: usize,
+        into: &mut Rows,
+    ) -> Result<bool, Stop> {
+        while into.len() < most && into.bytes_used() < BATCH_BYTES_MAX {
+            let Some(Taken { line, from, to }) = self.next_record(of)? else {
+                self.rejects.end(of)?;
+                return Ok(false);
+            };
+            self.last_line = line;
+            if let Err(wrong) = self.add(line, into) {
+                self.last_line = 0;
+                let layout = Arc::clone(&self.layout);
+                self.rejects.take(&layout.rejects, &self.buffer[from..to], wrong, of)?;
+            }
+        }
+        Ok(true)
     }
 
     /// What messages about a line begin with.
@@ -276,19 +314,10 @@ impl VirtualReader for FileReader {
         most: usize,
         into: &mut Rows,
     ) -> Result<bool, Stop> {
-        while into.len() < most && into.bytes_used() < BATCH_BYTES_MAX {
-            let Some(Taken { line, from, to }) = self.next_record(of)? else {
-                self.rejects.end(of)?;
-                return Ok(false);
-            };
-            self.layout.line.store(line, of.session);
-            if let Err(wrong) = self.add(line, into) {
-                self.layout.line.store(0, of.session);
-                let layout = Arc::clone(&self.layout);
-                self.rejects.take(&layout.rejects, &self.buffer[from..to], wrong, of)?;
-            }
-        }
-        Ok(true)
+        let goes_on = self.next_rows(of, most, into);
+        // Who is told of it asks behind this call.
+        self.layout.line.store(self.last_line, of.session);
+        goes_on
     }
 
     fn close(&mut self, of: &VirtualContext<'_>) {

@@ -34,13 +34,16 @@ pub(super) struct Unclosed;
 /// The fields of a record.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Record {
+    /// The fields' bytes; there may be delimiters between them.
     bytes: Vec<u8>,
     fields: Vec<Field>,
+    /// Where the field under way begins in the bytes.
+    begin: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Field {
-    /// Where it ends in the bytes; it begins where the one before ends.
+    begin: usize,
     end: usize,
     is_null: bool,
 }
@@ -53,32 +56,33 @@ impl Record {
 
     /// The bytes of a field; none for NULL.
     pub(super) fn get(&self, number: usize) -> Option<&[u8]> {
-        let begin = number.checked_sub(1).map_or(0, |before| self.fields[before].end);
-        let Field { end, is_null } = self.fields[number];
+        let Field { begin, end, is_null } = self.fields[number];
         (!is_null).then(|| &self.bytes[begin..end])
     }
 
     fn clear(&mut self) {
         self.bytes.clear();
         self.fields.clear();
+        self.begin = 0;
     }
 
-    /// Where the field under way begins.
-    fn begin(&self) -> usize {
-        self.fields.last().map_or(0, |field| field.end)
-    }
-
+    /// Ends the field under way with the bytes.
     fn end_field(&mut self, is_null: bool) {
-        if is_null {
-            self.bytes.truncate(self.begin());
-        }
-        self.fields.push(Field { end: self.bytes.len(), is_null });
+        self.fields.push(Field { begin: self.begin, end: self.bytes.len(), is_null });
+        self.begin = self.bytes.len();
+    }
+
+    /// Ends the field under way before a delimiter. So many bytes before that one are copied later,
+    /// together with it.
+    fn end_before(&mut self, to_come: usize, is_null: bool) {
+        let end = self.bytes.len() + to_come;
+        self.fields.push(Field { begin: self.begin, end, is_null });
+        self.begin = end + 1;
     }
 
     /// Takes back the `\r` before an end of line.
     fn without_return(&mut self) {
-        let begin = self.begin();
-        if self.bytes.len() > begin && self.bytes.last() == Some(&b'\r') {
+        if self.bytes.len() > self.begin && self.bytes.last() == Some(&b'\r') {
             self.bytes.pop();
         }
     }
@@ -104,30 +108,27 @@ pub(super) fn scan(
 fn scan_text(form: &Form, input: &[u8], is_last: bool, into: &mut Record) -> Scanned {
     let null = form.null.as_bytes();
     let (mut at, mut raw, mut lines) = (0, 0, 0);
-    // Up to here a backslash has taken signs for its own: an end of line begins behind it.
+    // Up to here a backslash has taken signs for its own: an end of line begins behind it. What
+    // comes behind it is copied at once, up to the next backslash or the end of the line.
     let mut taken = 0;
     loop {
-        let is_sign = |byte: &u8| *byte == b'\n' || *byte == b'\\' || *byte == form.delimiter;
-        let run = input[at..].iter().position(is_sign).unwrap_or(input.len() - at);
-        into.bytes.extend_from_slice(&input[at..at + run]);
-        at += run;
+        at += bytes_before_sign(&input[at..], form.delimiter);
         let Some(&sign) = input.get(at) else {
             if !is_last {
                 return Scanned::More;
             }
+            into.bytes.extend_from_slice(&input[taken..]);
             into.end_field(input[raw..] == *null);
             return ended(input, at, lines, into);
         };
         at += 1;
         if sign == form.delimiter {
-            into.end_field(input[raw..at - 1] == *null);
+            into.end_before(at - 1 - taken, input[raw..at - 1] == *null);
             raw = at;
         } else if sign == b'\n' {
             let has_return = at >= taken.max(raw) + 2 && input[at - 2] == b'\r';
             let end = if has_return { at - 2 } else { at - 1 };
-            if has_return {
-                into.without_return();
-            }
+            into.bytes.extend_from_slice(&input[taken..end]);
             into.end_field(input[raw..end] == *null);
             return ended(&input[..end], at, lines + 1, into);
         } else {
@@ -136,10 +137,37 @@ fn scan_text(form: &Form, input: &[u8], is_last: bool, into: &mut Record) -> Sca
                 return Scanned::More;
             }
             lines += u64::from(input.get(at) == Some(&b'\n'));
+            into.bytes.extend_from_slice(&input[taken..at - 1]);
             at += unescape(&input[at..], &mut into.bytes);
             taken = at;
         }
     }
+}
+
+/// How many bytes come before the next delimiter, backslash or end of line. Eight are looked at
+/// together: most fields are short, and where they end can't be foretold.
+fn bytes_before_sign(input: &[u8], delimiter: u8) -> usize {
+    let mut at = 0;
+    while let Some(bytes) = input[at..].first_chunk() {
+        let word = u64::from_le_bytes(*bytes);
+        let [end, escape, delimiter] = [b'\n', b'\\', delimiter].map(|sign| bytes_like(word, sign));
+        let signs = end | escape | delimiter;
+        if signs != 0 {
+            return at + (signs.trailing_zeros() / u8::BITS) as usize;
+        }
+        at += size_of::<u64>();
+    }
+    let is_sign = |byte: &u8| *byte == b'\n' || *byte == b'\\' || *byte == delimiter;
+    at + input[at..].iter().position(is_sign).unwrap_or(input.len() - at)
+}
+
+/// The highest bits of the bytes of a word that are this one. Bits above the lowest of them may be
+/// wrong.
+#[inline]
+fn bytes_like(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = u64::MAX / 0xff;
+    let differs = word ^ (ONES * u64::from(byte));
+    differs.wrapping_sub(ONES) & !differs & (ONES << 7)
 }
 
 /// The end of a record of the text format, whose line this is.
@@ -195,7 +223,7 @@ fn scan_csv(
     let (mut at, mut lines) = (0, 0);
     let (mut is_within, mut was_quoted) = (false, false);
     let is_null =
-        |into: &Record, was_quoted: bool| !was_quoted && into.bytes[into.begin()..] == *null;
+        |into: &Record, was_quoted: bool| !was_quoted && into.bytes[into.begin..] == *null;
     while let Some(&byte) = input.get(at) {
         at += 1;
         if is_within {
@@ -298,6 +326,34 @@ mod tests {
         check(&text(), "a\\r\nb\\\r\nc\r\n", &[&["a\r"], &["b\r"], &["c"]]);
         check(&text(), "\n", &[&[""]]);
         check(&text(), "", &[]);
+    }
+
+    #[test]
+    fn fields_of_any_length_end_at_their_delimiters() {
+        for length in 0..30 {
+            let field = &"0123456789abcdefghijklmnopqrst"[..length];
+            let input = format!("{field}\t\\N\t{field}\n\t{field}\r\n{field}\\t{field}");
+            let escaped = format!("{field}\t{field}");
+            let lines: [&[&str]; 3] = [&[field, "<null>", field], &["", field], &[&escaped]];
+            check(&text(), &input, &lines);
+        }
+    }
+
+    #[test]
+    fn a_sign_is_found_wherever_it_stands() {
+        for sign in [b'\n', b'\\', b'|'] {
+            for before in 0..20 {
+                // These bytes are one more, or one less, than a sign.
+                for other in [0, sign - 1, sign + 1, sign ^ 0x80, 0xff] {
+                    let mut input = vec![other; before];
+                    assert_eq!(bytes_before_sign(&input, b'|'), before, "{input:?}");
+                    input.extend([sign, sign + 1, sign, other, b'|']);
+                    assert_eq!(bytes_before_sign(&input, b'|'), before, "{input:?}");
+                    input.extend([sign; 8]);
+                    assert_eq!(bytes_before_sign(&input, b'|'), before, "{input:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl FrameParts {
                 }
             });
         });
-        is || logical.inputs().into_iter().any(|input| self.is_volatile(input, and_shared))
+        is || logical.inputs().any(|input| self.is_volatile(input, and_shared))
     }
 
     /// Whether a tree of this frame, of a statement with this many parameters, reads a row outside
@@ -94,7 +94,7 @@ impl FrameParts {
         if let Logical::Shared { number, .. } = logical {
             return self.shared.get(*number).is_some_and(|query| query.reads_outside);
         }
-        logical.inputs().into_iter().any(|input| self.reads_shared_outside(input))
+        logical.inputs().any(|input| self.reads_shared_outside(input))
     }
 
     /// Whether a tree of this frame, of a statement with this many parameters, may read a row
@@ -108,6 +108,6 @@ impl FrameParts {
         };
         reads
             || logical.reads_own_slots(&|slot| slot >= binds)
-            || logical.inputs().into_iter().any(|input| self.reads_row(input, binds))
+            || logical.inputs().any(|input| self.reads_row(input, binds))
     }
 }

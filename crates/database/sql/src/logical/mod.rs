@@ -35,10 +35,16 @@ pub(crate) enum Logical {
     Scan(Scan),
     /// The rows of a virtual table.
     Virtual(VirtualScan),
+    /// No rows. Without columns it also stands in place of a tree that is taken out for a while: it
+    /// takes no memory.
+    Nothing {
+        /// The number of columns.
+        width: usize,
+    },
     /// Rows of constants, or of what has one value when the statement begins.
     Values {
-        /// The rows.
-        rows: Vec<Vec<Expression>>,
+        /// The rows: the plan, and all who run it, have the same ones.
+        rows: Arc<[Vec<Expression>]>,
         /// The number of columns.
         width: usize,
     },
@@ -123,6 +129,20 @@ pub(crate) enum Logical {
         /// How many are passed over first.
         offset: Option<Expression>,
     },
+    /// The first rows of an order, and those that are equal to the last of them in it.
+    Ties(Ties),
+}
+
+/// FETCH FIRST n ROWS WITH TIES.
+#[derive(Clone, Debug)]
+pub(crate) struct Ties {
+    pub(crate) input: Box<Logical>,
+    /// The order; without any part all rows are equal in it.
+    pub(crate) keys: Vec<SortKey>,
+    /// How many come whatever is in them; none: all.
+    pub(crate) limit: Option<Expression>,
+    /// How many are passed over first.
+    pub(crate) offset: Option<Expression>,
 }
 
 /// The rows of a table.
@@ -277,12 +297,12 @@ impl SortKey {
 impl Logical {
     /// One row without columns: what a SELECT without FROM reads.
     pub(crate) fn one_row() -> Logical {
-        Logical::Values { rows: vec![Vec::new()], width: 0 }
+        Logical::Values { rows: Arc::from([Vec::new()]), width: 0 }
     }
 
     /// No rows, of this many columns.
     pub(crate) fn no_rows(width: usize) -> Logical {
-        Logical::Values { rows: Vec::new(), width }
+        Logical::Nothing { width }
     }
 
     /// The rows for which these conditions hold too.

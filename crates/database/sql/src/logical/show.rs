@@ -35,6 +35,7 @@ impl fmt::Display for Logical {
         match self {
             Logical::Scan(scan) => write!(f, "Scan {} {:?}", scan.alias, scan.columns),
             Logical::Virtual(scan) => write!(f, "Virtual {}", scan.table.name()),
+            Logical::Nothing { width } => write!(f, "Values 0 x {width}"),
             Logical::Values { rows, width } => write!(f, "Values {} x {width}", rows.len()),
             Logical::Series { arguments } => write!(f, "Series {}", Listed(arguments)),
             Logical::Shared { number, .. } => write!(f, "Shared {number}"),
@@ -55,6 +56,7 @@ impl fmt::Display for Logical {
             }
             Logical::Sort { keys, .. } => write!(f, "Sort {}", keys.len()),
             Logical::Limit { .. } => f.write_str("Limit"),
+            Logical::Ties(ties) => write!(f, "First with ties {}", ties.keys.len()),
         }
     }
 }

@@ -3,10 +3,11 @@
 //! Callers: `bind`, `rewrite`, `plan`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use expression::Expression;
 
-use super::{Join, Logical, SetOperation, is_volatile};
+use super::{Join, Logical, SetOperation, Ties, is_volatile};
 
 impl Logical {
     /// The number of columns.
@@ -14,13 +15,16 @@ impl Logical {
         match self {
             Logical::Scan(scan) => scan.columns.len(),
             Logical::Virtual(scan) => scan.columns.len(),
-            Logical::Values { width, .. } | Logical::Shared { width, .. } => *width,
+            Logical::Nothing { width }
+            | Logical::Values { width, .. }
+            | Logical::Shared { width, .. } => *width,
             Logical::Series { .. } => 1,
             Logical::Filter { input, .. }
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => input.width(),
+            | Logical::Limit { input, .. }
+            | Logical::Ties(Ties { input, .. }) => input.width(),
             Logical::Project { expressions, .. } => expressions.len(),
             Logical::Join(Join { kind, left, right, .. }) => match kind.has_right() {
                 true => left.width() + right.width(),
@@ -33,45 +37,53 @@ impl Logical {
     }
 
     /// The inputs, left to right.
-    pub(crate) fn inputs(&self) -> Vec<&Logical> {
-        match self {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Logical> {
+        let inputs = match self {
             Logical::Scan(_)
             | Logical::Virtual(_)
+            | Logical::Nothing { .. }
             | Logical::Values { .. }
             | Logical::Series { .. }
-            | Logical::Shared { .. } => Vec::new(),
+            | Logical::Shared { .. } => [None, None],
             Logical::Filter { input, .. }
             | Logical::Project { input, .. }
             | Logical::Aggregate { input, .. }
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => vec![&**input],
+            | Logical::Limit { input, .. }
+            | Logical::Ties(Ties { input, .. }) => [Some(&**input), None],
             Logical::Join(Join { left, right, .. })
             | Logical::Apply { left, right, .. }
-            | Logical::Set(SetOperation { left, right, .. }) => vec![&**left, &**right],
-        }
+            | Logical::Set(SetOperation { left, right, .. }) => [Some(&**left), Some(&**right)],
+        };
+        inputs.into_iter().flatten()
     }
 
     /// The inputs, which may be replaced, left to right.
-    pub(crate) fn inputs_mut(&mut self) -> Vec<&mut Logical> {
-        match self {
+    pub(crate) fn inputs_mut(&mut self) -> impl Iterator<Item = &mut Logical> {
+        let inputs = match self {
             Logical::Scan(_)
             | Logical::Virtual(_)
+            | Logical::Nothing { .. }
             | Logical::Values { .. }
             | Logical::Series { .. }
-            | Logical::Shared { .. } => Vec::new(),
+            | Logical::Shared { .. } => [None, None],
             Logical::Filter { input, .. }
             | Logical::Project { input, .. }
             | Logical::Aggregate { input, .. }
             | Logical::Distinct { input }
             | Logical::DistinctOn { input, .. }
             | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => vec![&mut **input],
+            | Logical::Limit { input, .. }
+            | Logical::Ties(Ties { input, .. }) => [Some(&mut **input), None],
             Logical::Join(Join { left, right, .. })
             | Logical::Apply { left, right, .. }
-            | Logical::Set(SetOperation { left, right, .. }) => vec![&mut **left, &mut **right],
-        }
+            | Logical::Set(SetOperation { left, right, .. }) => {
+                [Some(&mut **left), Some(&mut **right)]
+            }
+        };
+        inputs.into_iter().flatten()
     }
 
     /// Visits the expressions of this node, not of its inputs.
@@ -79,6 +91,7 @@ impl Logical {
         match self {
             Logical::Scan(_)
             | Logical::Virtual(_)
+            | Logical::Nothing { .. }
             | Logical::Shared { .. }
             | Logical::Distinct { .. }
             | Logical::DistinctOn { .. }
@@ -100,6 +113,10 @@ impl Logical {
             }
             Logical::Sort { keys, .. } => keys.iter().map(|key| &key.value).for_each(visit),
             Logical::Limit { limit, offset, .. } => limit.iter().chain(offset).for_each(visit),
+            Logical::Ties(Ties { keys, limit, offset, .. }) => {
+                let values = keys.iter().map(|key| &key.value);
+                values.chain(limit).chain(offset).for_each(visit);
+            }
         }
     }
 
@@ -108,11 +125,14 @@ impl Logical {
         match self {
             Logical::Scan(_)
             | Logical::Virtual(_)
+            | Logical::Nothing { .. }
             | Logical::Shared { .. }
             | Logical::Distinct { .. }
             | Logical::DistinctOn { .. }
             | Logical::Set(_) => {}
-            Logical::Values { rows, .. } => rows.iter_mut().flatten().for_each(visit),
+            Logical::Values { rows, .. } => {
+                Arc::make_mut(rows).iter_mut().flatten().for_each(visit);
+            }
             Logical::Series { arguments } => arguments.iter_mut().for_each(visit),
             Logical::Filter { conditions, .. } => conditions.iter_mut().for_each(visit),
             Logical::Project { expressions, .. } => expressions.iter_mut().for_each(visit),
@@ -133,13 +153,16 @@ impl Logical {
             Logical::Limit { limit, offset, .. } => {
                 limit.iter_mut().chain(offset).for_each(visit);
             }
+            Logical::Ties(Ties { keys, limit, offset, .. }) => {
+                let values = keys.iter_mut().map(|key| &mut key.value);
+                values.chain(limit).chain(offset).for_each(visit);
+            }
         }
     }
 
     /// Whether a node or one below it reads one of these slots.
     pub(crate) fn reads_slots(&self, wanted: &dyn Fn(usize) -> bool) -> bool {
-        self.reads_own_slots(wanted)
-            || self.inputs().into_iter().any(|input| input.reads_slots(wanted))
+        self.reads_own_slots(wanted) || self.inputs().any(|input| input.reads_slots(wanted))
     }
 
     /// Adds the slots that the tree sets, from rows of its own.
@@ -147,7 +170,7 @@ impl Logical {
         if let Logical::Apply { slots, .. } = self {
             to.extend(slots.iter().map(|from| from.slot));
         }
-        self.inputs().into_iter().for_each(|input| input.add_set_slots(to));
+        self.inputs().for_each(|input| input.add_set_slots(to));
     }
 
     /// Whether an expression of this very node reads such a slot.
@@ -167,7 +190,7 @@ impl Logical {
     pub(crate) fn parts(&self) -> usize {
         let mut parts = 1;
         self.each_expression(&mut |one| parts += one.parts());
-        self.inputs().into_iter().fold(parts, |parts, input| parts + input.parts())
+        self.inputs().fold(parts, |parts, input| parts + input.parts())
     }
 
     /// Whether an expression of a node, or of one below it, may differ from one evaluation to the
@@ -175,6 +198,6 @@ impl Logical {
     pub(crate) fn is_volatile(&self) -> bool {
         let mut is = false;
         self.each_expression(&mut |one| is |= is_volatile(one));
-        is || self.inputs().into_iter().any(Logical::is_volatile)
+        is || self.inputs().any(Logical::is_volatile)
     }
 }

@@ -6,7 +6,10 @@
 //!                       └─ scan ────▶ everything is left to the filter
 //! ```
 //!
-//! Callers: `block`, `tree`.
+//! A path says what it costs; its operation, which has copies of conditions, is made of a path that
+//! is taken.
+//!
+//! Callers: `block`, `methods`, `tree`.
 
 use std::sync::Arc;
 
@@ -17,7 +20,7 @@ use relation::IndexDefinition;
 use super::columns::{ColumnInfo, Origin};
 use super::cost::{self, Estimate, Gets};
 use super::index::{Matched, matched};
-use super::node::{IndexScan, Operation, TableScan};
+use super::node::{IndexScan, Operation, Search, TableScan};
 use super::planner::Planner;
 use super::sargable::sargs;
 use super::selectivity;
@@ -28,11 +31,20 @@ use crate::statistics::IndexStatistics;
 /// A way to the rows of a table.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
-    pub(super) operation: Operation,
+    by: By,
     pub(super) estimate: Estimate,
     pub(super) order: Order,
     /// What it gets block by block, of the index and of the table.
     pub(super) gets: [Gets; 2],
+}
+
+/// By what a path finds its rows.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    /// All rows of the table are read.
+    Scan,
+    /// The index at this place among those of the table.
+    Index { place: usize, direction: Direction },
 }
 
 /// What is known of a scan before its paths are.
@@ -74,8 +86,22 @@ impl<'s> Target<'s> {
     }
 
     /// What each row costs that is found: its values are copied, and tested.
-    fn row_cost(&self, filter: &[Expression]) -> f64 {
+    fn row_cost<'e>(&self, filter: impl IntoIterator<Item = &'e Expression>) -> f64 {
         cost::ROW + self.scan.columns.len() as f64 * cost::VALUE + tests(filter)
+    }
+
+    /// The conditions that an index leaves to the filter.
+    fn left_by(&self, matched: &Matched) -> impl Iterator<Item = &'s Expression> {
+        let all = self.conditions.iter().enumerate();
+        all.filter(move |(number, _)| !matched.done.contains(number)).map(|(_, one)| one)
+    }
+
+    /// What a path looks for in its index; none if it has none.
+    pub(super) fn search(&self, path: &Path) -> Option<&Search> {
+        match path.by {
+            By::Scan => None,
+            By::Index { place, .. } => Some(&self.indexes[place].search),
+        }
     }
 }
 
@@ -112,7 +138,7 @@ pub(super) fn all_of(mut conditions: Vec<Expression>) -> Option<Expression> {
 }
 
 /// The cost of testing these conditions once.
-pub(super) fn tests(conditions: &[Expression]) -> f64 {
+pub(super) fn tests<'e>(conditions: impl IntoIterator<Item = &'e Expression>) -> f64 {
     let mut parts = 0;
     for condition in conditions {
         condition.walk(&mut |_| parts += 1);
@@ -122,18 +148,35 @@ pub(super) fn tests(conditions: &[Expression]) -> f64 {
 
 impl Planner<'_> {
     /// All paths to the rows of a scan for which these conditions hold.
-    pub(super) fn paths(&mut self, target: &Target<'_>) -> Vec<Path> {
+    pub(super) fn paths(&self, target: &Target<'_>) -> Vec<Path> {
         let mut paths = vec![self.scan_path(target)];
-        let table = &target.scan.table;
-        let indexes = table.definition.indexes.iter().zip(&table.indexes);
-        for ((index, statistics), matched) in indexes.zip(&target.indexes) {
-            self.index_paths(target, index, statistics, matched, &mut paths);
+        for (place, statistics) in target.scan.table.indexes.iter().enumerate() {
+            self.index_paths(target, place, statistics, &mut paths);
         }
         paths
     }
 
+    /// The operation of a path.
+    pub(super) fn operation(&mut self, target: &Target<'_>, path: &Path) -> Operation {
+        let By::Index { place, direction } = path.by else {
+            return Operation::Scan(target.table_scan(self, target.conditions.to_vec()));
+        };
+        let (matched, definition) = (&target.indexes[place], &target.scan.table.definition);
+        let index = &definition.indexes[place];
+        let only = only_index(index, target.scan).filter(|_| !matched.is_unique);
+        Operation::Index(IndexScan {
+            scan: target.table_scan(self, target.left_by(matched).cloned().collect()),
+            index: index.id(),
+            definition: Arc::clone(definition),
+            search: matched.search.clone(),
+            direction,
+            only,
+            is_unique: matched.is_unique,
+        })
+    }
+
     /// The scan of all rows.
-    fn scan_path(&mut self, target: &Target<'_>) -> Path {
+    fn scan_path(&self, target: &Target<'_>) -> Path {
         let statistics = &target.scan.table.statistics;
         let missed = cost::missed(statistics.blocks, self.surroundings.cache_blocks);
         let reading = statistics.blocks * (cost::GET * 0.3 + missed * cost::READ_MULTI);
@@ -143,53 +186,31 @@ impl Planner<'_> {
             estimate.all += cost::UNWANTED;
             estimate.first += cost::UNWANTED;
         }
-        let operation = Operation::Scan(target.table_scan(self, target.conditions.to_vec()));
-        Path { operation, estimate, order: Order::none(), gets: Default::default() }
+        Path { by: By::Scan, estimate, order: Order::none(), gets: Default::default() }
     }
 
     /// The paths by one index: up and down, unless it is of no use.
     fn index_paths(
-        &mut self,
+        &self,
         target: &Target<'_>,
-        index: &IndexDefinition,
+        place: usize,
         statistics: &IndexStatistics,
-        matched: &Matched,
         paths: &mut Vec<Path>,
     ) {
+        let matched = &target.indexes[place];
+        let index = &target.scan.table.definition.indexes[place];
         // One row is found by its key in one call, which reads it.
-        let only = only_index(index, target.scan).filter(|_| !matched.is_unique);
-        if matched.used.is_empty() && matched.order.keys.is_empty() && only.is_none() {
+        let is_only = !matched.is_unique && has_all(index, target.scan);
+        if matched.used.is_empty() && matched.order.keys.is_empty() && !is_only {
             return;
         }
-        let left = target.conditions.iter().enumerate();
-        let filter: Vec<Expression> = left
-            .filter(|(number, _)| !matched.done.contains(number))
-            .map(|(_, one)| one.clone())
-            .collect();
-        let (estimate, gets) =
-            self.index_cost(target, statistics, matched, only.is_some(), &filter);
-        let scan = target.table_scan(self, filter);
-        let columns = &target.scan.table.definition.columns;
-        let keys: Arc<[String]> =
-            index.columns.iter().map(|of| columns[of.column].name.clone()).collect();
-        let make = |direction, order| Path {
-            operation: Operation::Index(IndexScan {
-                scan: scan.clone(),
-                index: index.id(),
-                name: Arc::from(index.name.as_str()),
-                keys: Arc::clone(&keys),
-                search: matched.search.clone(),
-                direction,
-                only: only.clone(),
-                is_unique: matched.is_unique,
-            }),
-            estimate,
-            order,
-            gets,
+        let (estimate, gets) = self.index_cost(target, statistics, matched, is_only);
+        let mut add = |direction, order| {
+            paths.push(Path { by: By::Index { place, direction }, estimate, order, gets });
         };
-        paths.push(make(Direction::Ascending, matched.order.clone()));
+        add(Direction::Ascending, matched.order.clone());
         if !matched.order.keys.is_empty() {
-            paths.push(make(Direction::Descending, matched.order.reversed()));
+            add(Direction::Descending, matched.order.reversed());
         }
     }
 
@@ -200,7 +221,6 @@ impl Planner<'_> {
         index: &IndexStatistics,
         matched: &Matched,
         is_only: bool,
-        filter: &[Expression],
     ) -> (Estimate, [Gets; 2]) {
         let table = &target.scan.table.statistics;
         let cache = self.surroundings.cache_blocks;
@@ -229,7 +249,7 @@ impl Planner<'_> {
         let reading: f64 =
             gets.iter().map(|one| one.count * cost::GET + one.reads(1.0, cache)).sum();
         let search = cost::SEARCH + index.height * cost::GET;
-        let each = cost::VALUE + target.row_cost(filter);
+        let each = cost::VALUE + target.row_cost(target.left_by(matched));
         let rows = target.rows.min(entries);
         let mut all = ranges * search + reading + entries * each;
         let mut first = search;
@@ -264,16 +284,20 @@ fn blocks_got(
 
 /// The place in the index of each column that is read, if the index has all of them.
 fn only_index(index: &IndexDefinition, scan: &Scan) -> Option<Vec<Option<usize>>> {
-    let place = |column: &ScanColumn| match column {
-        ScanColumn::Address => Some(None),
-        ScanColumn::Table(place) => {
-            let of = &scan.table.definition.columns[*place];
-            // A key doesn't tell -0 from 0 (rule value/VA30).
-            if of.kind == value::Type::Double {
-                return None;
-            }
-            index.columns.iter().position(|own| own.column == *place).map(Some)
-        }
-    };
-    scan.columns.iter().map(place).collect()
+    scan.columns.iter().map(|column| place_in(index, scan, *column)).collect()
+}
+
+/// Whether an index has all columns that are read.
+fn has_all(index: &IndexDefinition, scan: &Scan) -> bool {
+    scan.columns.iter().all(|column| place_in(index, scan, *column).is_some())
+}
+
+/// The place in the index of a column that is read, if the index has it: an address has none there.
+fn place_in(index: &IndexDefinition, scan: &Scan, column: ScanColumn) -> Option<Option<usize>> {
+    let Some(place) = column.place() else { return Some(None) };
+    // A key doesn't tell -0 from 0 (rule value/VA30).
+    if scan.table.definition.columns[place].kind == value::Type::Double {
+        return None;
+    }
+    index.columns.iter().position(|own| own.column == place).map(Some)
 }

@@ -8,12 +8,12 @@ use std::rc::Rc;
 use expression::Expression;
 use rowsource::{JoinKey, JoinKind as SourceKind, JoinPlan, KeyOrder, LoopPlan, SlotFrom};
 
-use super::access::{Path, all_of, columns_of};
+use super::access::{all_of, columns_of};
 use super::block::{Block, is_kept};
 use super::columns::ColumnInfo;
 use super::cost::Estimate;
 use super::expressions::{slots_read, slots_set};
-use super::methods::OUTSIDE;
+use super::methods::{Lookup, OUTSIDE};
 use super::node::{Node, Operation};
 use super::planner::{Planned, Planner};
 use super::search::{MergeKey, Part, Way};
@@ -71,9 +71,9 @@ impl Planner<'_> {
                     Operation::NestedLoop { left, right, plan }
                 })
             }
-            Way::Lookup { left, leaf, path, rest } => {
+            Way::Lookup { left, leaf, lookup, rest } => {
                 let left = self.assemble(block, left);
-                self.assemble_lookup(block, part.estimate, left, *leaf, path, rest)
+                self.assemble_lookup(block, part.estimate, left, *leaf, lookup, rest)
             }
         }
     }
@@ -156,19 +156,19 @@ impl Planner<'_> {
         })
     }
 
-    /// A nested loop by an index: what the path compares with comes in slots.
+    /// A nested loop by an index: what is compared with comes in slots.
     fn assemble_lookup(
         &mut self,
         block: &Block<'_>,
         estimate: Estimate,
         left: Planned,
         leaf: usize,
-        path: &Path,
+        lookup: &Lookup,
         rest: &[usize],
     ) -> Planned {
         let leaf = &block.leaves[leaf];
         let scan = leaf.table.expect("only a table is looked up").scan;
-        let mut operation = path.operation.clone();
+        let mut operation = lookup.operation.clone();
         let mut outside = BTreeSet::new();
         operation.each_of_path_mut(&mut |one| one.slots(&mut outside));
         let outside: Vec<usize> = outside.range(OUTSIDE..).map(|slot| slot - OUTSIDE).collect();
@@ -194,7 +194,7 @@ impl Planner<'_> {
         for column in 0..leaf.width {
             places[leaf.first + column] = column;
         }
-        let right = node(operation, columns, path.estimate);
+        let right = node(operation, columns, lookup.estimate);
         let right = Planned { node: right, places, order: Order::none() };
         let places = pair_places(&left, &right);
         let condition = |number: &usize| {

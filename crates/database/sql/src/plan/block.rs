@@ -405,7 +405,8 @@ impl Planner<'_> {
         let columns = columns_of(scan);
         let paths = self.paths(&target);
         let way = |path: super::access::Path| {
-            let node = super::tree::node(path.operation, columns.clone(), path.estimate);
+            let operation = self.operation(&target, &path);
+            let node = super::tree::node(operation, columns.clone(), path.estimate);
             Planned::straight(node, path.order)
         };
         paths.into_iter().map(way).collect()

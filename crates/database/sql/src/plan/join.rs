@@ -106,6 +106,6 @@ fn distinct_first(join: &Join) -> Option<Logical> {
 /// The number of semi joins in a tree.
 fn semi_joins(logical: &Logical) -> usize {
     let own = matches!(logical, Logical::Join(join) if join.kind == JoinKind::Semi);
-    let below: usize = logical.inputs().into_iter().map(semi_joins).sum();
+    let below: usize = logical.inputs().map(semi_joins).sum();
     usize::from(own) + below
 }

@@ -23,7 +23,7 @@ use rowsource::Side;
 use super::access::{Path, Target, tests};
 use super::block::{Block, Leaves, Table};
 use super::columns::row_bytes;
-use super::cost::{self, Estimate};
+use super::cost::{self, Estimate, Gets};
 use super::node::Operation;
 use super::planner::Planner;
 use super::search::{Memory, MergeKey, Part, Way};
@@ -32,6 +32,15 @@ use crate::logical::{JoinKind, is_volatile};
 
 /// A column of another leaf stands in a lookup as a slot with a number from here on.
 pub(super) const OUTSIDE: usize = 1 << 30;
+
+/// A way to look rows of other leaves up in an index of a leaf.
+#[derive(Debug)]
+pub(super) struct Lookup {
+    pub(super) operation: Operation,
+    pub(super) estimate: Estimate,
+    /// What one of them gets block by block, of the index and of the table.
+    gets: [Gets; 2],
+}
 
 impl Block<'_> {
     /// Whether a condition is about both of two parts, and about nothing else.
@@ -272,26 +281,26 @@ impl Planner<'_> {
         let (plain, rest): (Vec<_>, Vec<_>) =
             block.between(of_left, right).into_iter().partition(is_plain);
         let found = memory.lookups.get(&(leaf, plain.clone())).cloned();
-        let path = match found {
-            Some(path) => path,
+        let lookup = match found {
+            Some(lookup) => lookup,
             None => {
-                let path = self.lookup_path(block, leaf, table, &plain).map(Rc::new);
-                memory.lookups.insert((leaf, plain), path.clone());
-                path
+                let lookup = self.lookup(block, leaf, table, &plain).map(Rc::new);
+                memory.lookups.insert((leaf, plain), lookup.clone());
+                lookup
             }
         };
-        let Some(path) = path else { return Vec::new() };
-        lefts.iter().map(|left| self.looked_up(block, left, leaf, &path, &rest)).collect()
+        let Some(lookup) = lookup else { return Vec::new() };
+        lefts.iter().map(|left| self.looked_up(block, left, leaf, &lookup, &rest)).collect()
     }
 
-    /// The best path by an index on what these conditions compare with other leaves.
-    fn lookup_path(
+    /// The best way by an index on what these conditions compare with other leaves.
+    fn lookup(
         &mut self,
         block: &Block<'_>,
         leaf: usize,
         table: Table<'_>,
         conditions: &[usize],
-    ) -> Option<Path> {
+    ) -> Option<Lookup> {
         let (first, width) = (block.leaves[leaf].first, block.leaves[leaf].width);
         let mut all = table.conditions.to_vec();
         for number in conditions {
@@ -307,20 +316,21 @@ impl Planner<'_> {
             all.push(one);
         }
         let target = Target::new(table.scan, &all);
-        let is_lookup = |path: &Path| match &path.operation {
-            Operation::Index(index) => {
-                let mut is = false;
-                index.search.each_expression(&mut |one| {
+        let is_lookup = |path: &Path| {
+            let mut is = false;
+            if let Some(search) = target.search(path) {
+                search.each_expression(&mut |one| {
                     one.walk(&mut |part| {
                         is |= matches!(part, Expression::Slot(slot) if *slot >= OUTSIDE);
                     });
                 });
-                is
             }
-            _ => false,
+            is
         };
         let paths = self.paths(&target).into_iter().filter(is_lookup);
-        paths.min_by(|a, b| a.estimate.all.total_cmp(&b.estimate.all))
+        let best = paths.min_by(|a, b| a.estimate.all.total_cmp(&b.estimate.all))?;
+        let operation = self.operation(&target, &best);
+        Some(Lookup { operation, estimate: best.estimate, gets: best.gets })
     }
 
     fn looked_up(
@@ -328,7 +338,7 @@ impl Planner<'_> {
         block: &Block<'_>,
         left: &Rc<Part>,
         leaf: usize,
-        path: &Rc<Path>,
+        lookup: &Rc<Lookup>,
         rest: &[usize],
     ) -> Part {
         let right = 1 << leaf;
@@ -342,24 +352,24 @@ impl Planner<'_> {
             _ => (own.rows - pairs.min(own.rows)).max(own.rows * 0.1).max(1.0),
         };
         // Where one match is enough, the rows behind it aren't read.
-        let one = path.estimate;
+        let one = lookup.estimate;
         let is_first_enough =
             matches!(block.kind, JoinKind::Semi | JoinKind::Anti) && rest.is_empty();
         let share = if is_first_enough { one.cost(Some(1.0)) / one.all } else { 1.0 };
         let starts = own.rows * share;
         let cache = self.surroundings.cache_blocks;
-        let held = |of: &cost::Gets| starts * of.reads(1.0, cache) - of.reads(starts, cache);
-        let held: f64 = path.gets.iter().map(held).sum();
+        let held = |of: &Gets| starts * of.reads(1.0, cache) - of.reads(starts, cache);
+        let held: f64 = lookup.gets.iter().map(held).sum();
         let work = starts * one.all - held.max(0.0)
             + own.rows * cost::RESTART
             + pairs * block.tests(rest)
             + rows * cost::ROW;
         let estimate =
-            Estimate { rows, first: own.first + path.estimate.first, all: own.all + work };
+            Estimate { rows, first: own.first + lookup.estimate.first, all: own.all + work };
         let estimate = if_wanted(self.surroundings.methods.nested_loop, estimate);
-        let (left, path) = (Rc::clone(left), Rc::clone(path));
+        let (left, lookup) = (Rc::clone(left), Rc::clone(lookup));
         let order = left.order.clone();
-        let way = Way::Lookup { left, leaf, path, rest: rest.to_vec() };
+        let way = Way::Lookup { left, leaf, lookup, rest: rest.to_vec() };
         Part { leaves, way, estimate, order }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use access::Direction;
 use expression::{Expression, Kind};
-use relation::IndexId;
+use relation::{IndexDefinition, IndexId, TableDefinition};
 use rowsource::{AggregateCall, Cut, JoinPlan, KeyOrder, LoopPlan, SetKind, Side, SortKey};
 
 use super::columns::ColumnInfo;
@@ -63,7 +63,7 @@ pub(crate) enum Operation {
     /// The rows of a table that isn't stored, for which these conditions hold.
     Virtual { table: Arc<dyn VirtualTable>, columns: Vec<usize>, filter: Option<Expression> },
     /// Rows of constants.
-    Values { rows: Vec<Vec<Expression>>, width: usize },
+    Values { rows: Arc<[Vec<Expression>]>, width: usize },
     /// `generate_series`.
     Series { arguments: Vec<Expression> },
     /// The rows of a query that is computed once.
@@ -72,8 +72,8 @@ pub(crate) enum Operation {
     Filter { input: Box<Node>, condition: Expression },
     /// A row of expressions for each row.
     Project { input: Box<Node>, expressions: Vec<Expression> },
-    /// Some of the rows.
-    Limit { input: Box<Node>, cut: Cut },
+    /// Some of the rows, and those behind them that are equal to the last of them in these columns.
+    Limit { input: Box<Node>, cut: Cut, ties: Option<Vec<usize>> },
     /// All rows in order, or the first of them.
     Sort { input: Box<Node>, keys: Vec<SortKey>, cut: Option<Cut> },
     /// Each different row once.
@@ -117,9 +117,8 @@ pub(crate) struct IndexScan {
     pub(crate) scan: TableScan,
     /// The index.
     pub(crate) index: IndexId,
-    /// Its name, and those of its columns, for EXPLAIN.
-    pub(crate) name: Arc<str>,
-    pub(crate) keys: Arc<[String]>,
+    /// The table as it was planned for, for what EXPLAIN shows.
+    pub(crate) definition: Arc<TableDefinition>,
     /// Which of its entries.
     pub(crate) search: Search,
     /// `Ascending` is the order of the index.
@@ -128,6 +127,24 @@ pub(crate) struct IndexScan {
     pub(crate) only: Option<Vec<Option<usize>>>,
     /// Whether one row at most is found.
     pub(crate) is_unique: bool,
+}
+
+impl IndexScan {
+    fn planned(&self) -> Option<&IndexDefinition> {
+        self.definition.indexes.iter().find(|index| index.id() == self.index)
+    }
+
+    /// The index's name.
+    pub(crate) fn name(&self) -> &str {
+        self.planned().map_or("", |index| index.name.as_str())
+    }
+
+    /// The names of the index's columns.
+    pub(crate) fn keys(&self) -> Vec<&str> {
+        let of_table = &self.definition.columns;
+        let columns = self.planned().into_iter().flat_map(|index| &index.columns);
+        columns.map(|of| of_table[of.column].name.as_str()).collect()
+    }
 }
 
 /// Which entries of an index are looked for. No expression in it reads a row.

@@ -5,27 +5,38 @@
 //!   Plan ── tables, by their numbers
 //!    ├── frame:  what gives the rows (`FramePlan`)
 //!    ├── action: give the rows │ lock them │ INSERT │ UPDATE │ DELETE │ MERGE
-//!    └── basis:  the objects that were read, and the generation of the dictionary
+//!    └── basis:  the objects that were read, the generation of the dictionary, sizes of tables
 //! ```
 //!
 //! Invariants
 //!   * a plan owns all that it has, and borrows nothing: sessions share it
 //!   * a table is named by its number, an index by its identifier, never by a place (rule SQ31)
 //!   * a plan is never changed: when what it rests on has changed, another one is made
+//!   * whether a plan holds is a matter of right answers, whether a table has outgrown it of speed
+//!     alone: that is looked at once a second (rule SQ36)
 //!
 //! Callers: `cache` makes plans; `run` and `change` run them; `explain` shows them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{Catalog, ObjectId};
 use expression::Kind;
 use ids::ObjectNo;
-use latch::Shared64;
+use latch::{Guess, Shared64};
 use os::Session;
 use rowsource::Cut;
+use waits::{Nanos, Timestamp};
 
 use super::node::FramePlan;
 use crate::bind::{LockRows, MergeBranch, OnConflict, OutputColumn, Returning};
+use crate::statistics::has_outgrown;
+
+/// How long the tables of a plan are taken to have the sizes that they had: a look costs a get for
+/// each of them, which is much beside a run of a few microseconds.
+const SIZES_HOLD: Nanos = Nanos::from_secs(1);
+
+/// As the moment of the last look: a table has outgrown the plan.
+const OUTGROWN: u64 = u64::MAX;
 
 /// A plan of a statement.
 pub(crate) struct Plan {
@@ -58,14 +69,63 @@ pub(crate) struct Basis {
     pub(crate) generation: u64,
     /// The objects that it read.
     pub(crate) objects: BTreeSet<ObjectId>,
+    /// The blocks that each table whose rows it reads was taken to have.
+    sizes: BTreeMap<ObjectNo, f64>,
     /// A later generation in which the plan was found to hold.
     checked: Shared64,
+    /// When the sizes were looked at last, or [`OUTGROWN`].
+    looked: Guess,
 }
 
 impl Basis {
-    /// A plan rests on these objects, as they were in this generation.
-    pub(crate) fn new(generation: u64, objects: BTreeSet<ObjectId>) -> Basis {
-        Basis { generation, objects, checked: Shared64::new(generation) }
+    /// A plan rests on these objects, as they were in this generation, and on tables of so many
+    /// blocks.
+    pub(crate) fn new(
+        generation: u64,
+        objects: BTreeSet<ObjectId>,
+        sizes: BTreeMap<ObjectNo, f64>,
+    ) -> Basis {
+        let (checked, looked) = (Shared64::new(generation), Guess::default());
+        Basis { generation, objects, sizes, checked, looked }
+    }
+
+    /// Notes that the sizes were looked at in this moment.
+    pub(crate) fn note_looked(&self, now: Timestamp) {
+        self.looked.store(now.as_nanos());
+    }
+
+    /// Whether a table has outgrown the plan (rule SQ36). `blocks_of` says how many blocks a table
+    /// has now, none if it isn't there any more or nobody can say; it is asked once in
+    /// [`SIZES_HOLD`], whoever asks this. Once it is so it stays so.
+    #[inline]
+    pub(crate) fn is_outgrown<E>(
+        &self,
+        now: Timestamp,
+        blocks_of: impl FnMut(ObjectNo) -> Result<Option<u32>, E>,
+    ) -> Result<bool, E> {
+        match self.looked.load() {
+            OUTGROWN => Ok(true),
+            looked if now.since(Timestamp::from_nanos(looked)) < SIZES_HOLD => Ok(false),
+            _ => self.look_at_sizes(now, blocks_of),
+        }
+    }
+
+    #[cold]
+    fn look_at_sizes<E>(
+        &self,
+        now: Timestamp,
+        mut blocks_of: impl FnMut(ObjectNo) -> Result<Option<u32>, E>,
+    ) -> Result<bool, E> {
+        // First of all: others needn't look meanwhile.
+        self.note_looked(now);
+        for (object, then) in &self.sizes {
+            // What isn't there any more is found out by `holds`.
+            if blocks_of(*object)?.is_some_and(|blocks| has_outgrown(*then, blocks.into())) {
+                self.looked.store(OUTGROWN);
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether none of the objects has changed since. Asked after the statement has its snapshot:
@@ -160,4 +220,68 @@ pub(crate) struct MergeAction {
     pub(crate) returning: Option<Returning>,
     /// Of each column of the table, the number in the root's row, if it is there.
     pub(crate) target: Vec<Option<usize>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A plan of a table of ten blocks, made ten seconds after the beginning of the world.
+    fn basis() -> Basis {
+        let sizes = BTreeMap::from([(ObjectNo::new(7), 10.0)]);
+        let basis = Basis::new(1, BTreeSet::new(), sizes);
+        basis.note_looked(Timestamp::from_nanos(10_000_000_000));
+        basis
+    }
+
+    /// Whether it is outgrown after so many milliseconds, with a table of so many blocks, and how
+    /// often these were looked at.
+    fn asked(basis: &Basis, ms: u64, blocks: Option<u32>) -> (bool, u32) {
+        let now = Timestamp::from_nanos((10_000 + ms) * 1_000_000);
+        let mut looks = 0;
+        let found = basis.is_outgrown(now, |object| {
+            assert_eq!(object, ObjectNo::new(7));
+            looks += 1;
+            Ok::<_, ()>(blocks)
+        });
+        (found.expect("nothing is refused"), looks)
+    }
+
+    #[test]
+    fn a_table_outgrows_a_plan_at_ten_times_its_size() {
+        let basis = basis();
+        assert_eq!(asked(&basis, 1_000, Some(99)), (false, 1));
+        assert_eq!(asked(&basis, 2_000, Some(3)), (false, 1), "it may be smaller");
+        assert_eq!(asked(&basis, 3_000, None), (false, 1), "that is for others to find out");
+        assert_eq!(asked(&basis, 4_000, Some(100)), (true, 1));
+    }
+
+    /// Rule SQ36: a run of a microsecond can't afford a look.
+    #[test]
+    fn sizes_are_looked_at_once_a_second() {
+        let basis = basis();
+        assert_eq!(asked(&basis, 999, Some(1_000)), (false, 0));
+        assert_eq!(asked(&basis, 1_000, Some(20)), (false, 1));
+        assert_eq!(asked(&basis, 1_001, Some(1_000)), (false, 0));
+        assert_eq!(asked(&basis, 1_999, Some(1_000)), (false, 0));
+        assert_eq!(asked(&basis, 2_000, Some(1_000)), (true, 1));
+        assert_eq!(asked(&basis, 2_001, Some(10)), (true, 0), "all who have the plan are told");
+    }
+
+    /// A look that is refused isn't the last one.
+    #[test]
+    fn a_refused_look_is_tried_again() {
+        let basis = basis();
+        let refused = basis.is_outgrown(Timestamp::from_nanos(11_000_000_000), |_| Err("gone"));
+        assert_eq!(refused, Err("gone"));
+        assert_eq!(asked(&basis, 2_000, Some(100)), (true, 1));
+    }
+
+    #[test]
+    fn a_plan_without_tables_is_never_outgrown() {
+        let basis = Basis::new(1, BTreeSet::new(), BTreeMap::new());
+        let long_after = Timestamp::from_nanos(u64::MAX - 1);
+        let found = basis.is_outgrown(long_after, |_| Err("asked"));
+        assert_eq!(found, Ok(false));
+    }
 }

@@ -218,7 +218,7 @@ impl Used {
                 }
             });
         });
-        logical.inputs().into_iter().for_each(|input| self.add(input));
+        logical.inputs().for_each(|input| self.add(input));
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `c IN (e, f)` | several |
 //! | `c IS NULL` | NULL |
 //! | `c < e` and the like | a bound |
+//! | `c LIKE 'abc'` | one value |
 //! | `c LIKE 'abc%'` | two bounds; the condition stays |
 //! | `c = e`, a CHAR and a text | one value; the condition stays |
 //!
@@ -110,9 +111,10 @@ pub(super) fn sargs(conditions: &[Expression], kind: &dyn Fn(usize) -> Kind) -> 
                 if let Expression::Column(column) = **value
                     && kind(column) == Kind::Text
                     && let Some(Value::Text(pattern)) = pattern.constant()
-                    && let Some(range) = of_pattern(pattern)
+                    && let Some(form) = of_pattern(pattern)
                 {
-                    add(column, range, false);
+                    let is_exact = matches!(form, Form::Key(_));
+                    add(column, form, is_exact);
                 }
             }
             _ => {}
@@ -135,9 +137,12 @@ fn is_without_blanks(value: &Expression) -> bool {
     }
 }
 
-/// The range of texts that begin as a pattern does; none if the pattern begins with a sign.
+/// The one text that is like a pattern without signs, or the range of those that begin as the
+/// pattern does; none if it begins with a sign.
 fn of_pattern(pattern: &str) -> Option<Form> {
-    let end = pattern.find(['%', '_', '\\']).unwrap_or(pattern.len());
+    let Some(end) = pattern.find(['%', '_', '\\']) else {
+        return Some(Form::Key(KeyPart::Equal(Expression::from(Value::Text(pattern)))));
+    };
     let prefix = &pattern[..end];
     if prefix.is_empty() {
         return None;
@@ -214,6 +219,12 @@ mod tests {
         assert_eq!(from.constant(), Some(Value::Text("ab")));
         assert_eq!(to.constant(), Some(Value::Text("ac")));
         assert!(sargs(&[like("%a")], &|_| Kind::Text).is_empty());
+        for whole in ["", "ab"] {
+            let found = one(like(whole));
+            assert!(found.is_exact);
+            let Form::Key(KeyPart::Equal(text)) = found.form else { panic!("{whole} is a text") };
+            assert_eq!(text.constant(), Some(Value::Text(whole)));
+        }
         assert_eq!(successor("a\u{d7ff}").as_deref(), Some("a\u{e000}"));
         assert_eq!(successor("\u{10ffff}"), None);
     }

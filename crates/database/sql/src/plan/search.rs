@@ -22,10 +22,10 @@ use std::rc::Rc;
 
 use rowsource::Side;
 
-use super::access::Path;
 use super::block::{Block, Leaves};
 use super::columns::row_bytes;
 use super::cost::{self, Estimate};
+use super::methods::Lookup;
 use super::planner::Planner;
 use super::sorted::Order;
 
@@ -58,7 +58,7 @@ pub(super) enum Way {
     Loop { left: Rc<Part>, right: Rc<Part> },
     /// By looking each row of the left side up in an index of a leaf. What isn't a matter of the
     /// leaf's own filter is in these conditions.
-    Lookup { left: Rc<Part>, leaf: usize, path: Rc<Path>, rest: Vec<usize> },
+    Lookup { left: Rc<Part>, leaf: usize, lookup: Rc<Lookup>, rest: Vec<usize> },
 }
 
 /// A key of a merge: a condition of the block, and the order in which it comes.
@@ -75,8 +75,8 @@ pub(super) type Found = BTreeMap<Leaves, Vec<Rc<Part>>>;
 /// What a search has found beside parts.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// The paths by which a leaf is looked up with these conditions; none if there is no such one.
-    pub(super) lookups: BTreeMap<(usize, Vec<usize>), Option<Rc<Path>>>,
+    /// How a leaf is looked up with these conditions; none if there is no way.
+    pub(super) lookups: BTreeMap<(usize, Vec<usize>), Option<Rc<Lookup>>>,
 }
 
 impl Planner<'_> {

@@ -8,7 +8,7 @@
 
 use std::ops::Bound;
 
-use expression::{Comparison, DEFAULT_ESCAPE, Expression, LikePrefix, like_prefix};
+use expression::{Comparison, DEFAULT_ESCAPE, Expression, LikePrefix, escape_of, like_prefix};
 use value::Value;
 
 use super::columns::ColumnInfo;
@@ -157,7 +157,7 @@ pub(super) fn of_one(condition: &Expression, columns: &[ColumnInfo]) -> f64 {
         }
         Expression::Like { value, pattern, escape, ignore_case, negated } => {
             let column = column(value, columns);
-            let like = of_like(column, pattern, escape.is_none() && !ignore_case);
+            let like = of_like(column, pattern, escape.as_deref(), *ignore_case);
             if *negated { others(column, like) } else { like }
         }
         Expression::Compare { comparison, left, right } => match compared(condition) {
@@ -202,18 +202,26 @@ fn others(column: Option<&ColumnInfo>, part: f64) -> f64 {
     1.0 - part - known.map_or(0.0, |known| known.nulls)
 }
 
-/// The part of rows whose column is like a pattern. `is_plain`: case counts, and the usual
-/// character takes a sign's meaning away.
-fn of_like(column: Option<&ColumnInfo>, pattern: &Expression, is_plain: bool) -> f64 {
-    let Some(Value::Text(pattern)) = pattern.constant() else { return LIKE_ANY };
-    let begun = like_prefix(pattern, Some(DEFAULT_ESCAPE)).ok();
-    let begun = begun.filter(|begun| !begun.prefix.is_empty());
-    let Some(LikePrefix { prefix, is_whole, .. }) = begun else { return LIKE_ANY };
-    if !is_plain {
-        return LIKE_PREFIX;
-    }
-    if is_whole {
+/// The part of rows whose column is like a pattern.
+fn of_like(
+    column: Option<&ColumnInfo>,
+    pattern: &Expression,
+    escape: Option<&Expression>,
+    ignore_case: bool,
+) -> f64 {
+    let Some(LikePrefix { prefix, is_whole, .. }) = begin_of(pattern, escape) else {
+        return LIKE_ANY;
+    };
+    // Texts without letters are the same in any case.
+    let ignore_case = ignore_case && prefix.chars().any(char::is_alphabetic);
+    if is_whole && !ignore_case {
         return equal(column, Some(Value::Text(&prefix)));
+    }
+    if prefix.is_empty() {
+        return LIKE_ANY;
+    }
+    if ignore_case {
+        return LIKE_PREFIX;
     }
     let next = successor(&prefix);
     let to = match &next {
@@ -226,6 +234,19 @@ fn of_like(column: Option<&ColumnInfo>, pattern: &Expression, is_plain: bool) ->
         Some(part.max(known.fraction_of_any()))
     });
     found.unwrap_or_else(|| between_unknown(column))
+}
+
+/// What a pattern that is known begins with.
+fn begin_of(pattern: &Expression, escape: Option<&Expression>) -> Option<LikePrefix> {
+    let escape = match escape.map(Expression::constant) {
+        None => Some(DEFAULT_ESCAPE),
+        Some(Some(Value::Text(escape))) => escape_of(escape).ok()?,
+        Some(_) => return None,
+    };
+    match pattern.constant() {
+        Some(Value::Text(pattern)) => like_prefix(pattern, escape).ok(),
+        _ => None,
+    }
 }
 
 /// The part of pairs whose two sides compare so.
@@ -361,6 +382,20 @@ mod tests {
         is(&like("B%d", false), names(), 0.1);
         is(&like("Cab", false), names(), 1e-5);
         is(&like("%C", false), names(), LIKE_ANY);
+        // A pattern without signs is a text, also an empty one, whatever is said of signs and case.
+        is(&like("", false), names(), 1e-5);
+        is(&like("", true), names(), 1.0 - 1e-5);
+        let with = |pattern: &str, sign: &str, ignores: bool| match like(pattern, false) {
+            Expression::Like { value, pattern, negated, .. } => {
+                let escape = Some(Box::new(Expression::from(Value::Text(sign))));
+                Expression::Like { value, pattern, escape, ignore_case: ignores, negated }
+            }
+            other => other,
+        };
+        is(&with("C!%", "!", false), names(), 1e-5);
+        is(&with("C!%%", "!", false), names(), 0.000_5);
+        is(&with("1-2", "!", true), names(), 1e-5);
+        is(&with("Cab", "!", true), names(), LIKE_PREFIX);
         // Without a histogram as a range of which nothing is known.
         let guess = ColumnStatistics::guessed(Type::Text, 1e6);
         is(&like("C%", false), column_with(Type::Text, guess), 0.001);

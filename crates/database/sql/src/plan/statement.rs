@@ -21,13 +21,13 @@ use crate::logical::Logical;
 
 /// Plans a statement that was bound in this generation of the dictionary.
 pub(crate) fn plan_statement(bound: Bound, generation: u64, surroundings: Surroundings) -> Plan {
-    let Bound { statement, frame, binds, objects } = bound;
+    let Bound { statement, frame, binds, objects, sizes } = bound;
     let mut tables = Vec::new();
     let Parts { logical, action, columns } = parts_of(statement, &mut tables);
     let mut beside = Vec::new();
     each_beside(&action, &mut |one| beside.push(one.clone()));
     let frame = plan_frame(logical, frame, &beside, surroundings, &mut tables);
-    let basis = Basis::new(generation, objects);
+    let basis = Basis::new(generation, objects, sizes);
     Plan { tables, frame, action, columns, binds, basis }
 }
 

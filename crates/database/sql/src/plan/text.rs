@@ -180,7 +180,7 @@ fn describe(node: &Node, line: &mut PlanLine) {
             line.object = Some(scan.alias.to_string());
         }
         Operation::Index(index) => {
-            let search = search_text(&index.search, &index.keys);
+            let search = search_text(&index.search, &index.keys());
             if !search.is_empty() {
                 detail("Search", search);
             }
@@ -190,7 +190,7 @@ fn describe(node: &Node, line: &mut PlanLine) {
             if let Some(filter) = &index.scan.filter {
                 detail("Filter", shown(filter, &own));
             }
-            line.object = Some(format!("{} by {}", index.scan.alias, index.name));
+            line.object = Some(format!("{} by {}", index.scan.alias, index.name()));
         }
         Operation::Virtual { table, filter, .. } => {
             if let Some(filter) = filter {
@@ -203,7 +203,10 @@ fn describe(node: &Node, line: &mut PlanLine) {
         Operation::Project { input, expressions } => {
             detail("Columns", listed(expressions, &names(&[input])));
         }
-        Operation::Limit { cut, .. } => describe_cut(cut, &mut detail),
+        Operation::Limit { cut, ties, .. } => {
+            describe_cut(cut, &mut detail);
+            ties.iter().for_each(|ties| detail("With ties", columns_text(ties, &own)));
+        }
         Operation::Sort { keys, cut, .. } => {
             detail("By", keys_text(keys, &own));
             cut.iter().for_each(|cut| describe_cut(cut, &mut detail));
@@ -335,7 +338,7 @@ fn own_order_text(call: &AggregateCall, names: &[String]) -> String {
 }
 
 /// What is looked for in an index.
-fn search_text(search: &Search, keys: &[String]) -> String {
+fn search_text(search: &Search, keys: &[&str]) -> String {
     let mut parts = Vec::new();
     for (part, key) in search.equal.iter().zip(keys) {
         parts.push(match part {

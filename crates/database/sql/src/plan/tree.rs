@@ -15,7 +15,7 @@ use super::planner::{Planned, Planner, Wanted};
 use super::selectivity;
 use super::sorted::{Order, OrderKey, source_keys, wanted_of};
 use crate::logical::{
-    Logical, Scan, SetKind, SetOperation, SlotFrom as LogicalSlot, SortKey, is_volatile,
+    Logical, Scan, SetKind, SetOperation, SlotFrom as LogicalSlot, SortKey, Ties, is_volatile,
 };
 
 /// How many rows a series is taken to have.
@@ -43,18 +43,8 @@ impl Planner<'_> {
                 let estimate = Estimate { rows, first: 1.0, all: rows };
                 Planned::straight(node(operation, columns.collect(), estimate), Order::none())
             }
-            Logical::Values { rows, width } => {
-                // A NULL says nothing of its column's kind: another row does.
-                let column = |place: usize| {
-                    let kinds = rows.iter().map(|row| kind_of(&row[place], &[], &self.slots));
-                    let kind = kinds.fold(Kind::Unknown, |a, b| a.with(b).unwrap_or(a));
-                    ColumnInfo::computed(kind)
-                };
-                let columns = (0..*width).map(column).collect();
-                let estimate = Estimate::of_rows(rows.len() as f64);
-                let operation = Operation::Values { rows: rows.clone(), width: *width };
-                Planned::straight(node(operation, columns, estimate), Order::none())
-            }
+            Logical::Nothing { width } => self.values(&Arc::from([]), *width),
+            Logical::Values { rows, width } => self.values(rows, *width),
             Logical::Series { arguments } => {
                 let columns = vec![info_of(&arguments[0], &[], &self.slots)];
                 let operation = Operation::Series { arguments: arguments.clone() };
@@ -86,7 +76,22 @@ impl Planner<'_> {
             Logical::Limit { input, limit, offset } => {
                 self.limit(input, limit.as_ref(), offset.as_ref())
             }
+            Logical::Ties(ties) => self.ties(ties),
         }
+    }
+
+    /// Rows that are written out.
+    fn values(&self, rows: &Arc<[Vec<Expression>]>, width: usize) -> Planned {
+        // A NULL says nothing of its column's kind: another row does.
+        let column = |place: usize| {
+            let kinds = rows.iter().map(|row| kind_of(&row[place], &[], &self.slots));
+            let kind = kinds.fold(Kind::Unknown, |a, b| a.with(b).unwrap_or(a));
+            ColumnInfo::computed(kind)
+        };
+        let columns = (0..width).map(column).collect();
+        let estimate = Estimate::of_rows(rows.len() as f64);
+        let operation = Operation::Values { rows: Arc::clone(rows), width };
+        Planned::straight(node(operation, columns, estimate), Order::none())
     }
 
     /// The best path to the rows of a table.
@@ -105,7 +110,8 @@ impl Planner<'_> {
             };
         let best = paths.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
         let best = best.expect("a scan is always possible");
-        Planned::straight(node(best.operation, target.columns, best.estimate), best.order)
+        let operation = self.operation(&target, &best);
+        Planned::straight(node(operation, target.columns, best.estimate), best.order)
     }
 
     /// Conditions on rows that aren't a table's.
@@ -190,6 +196,21 @@ impl Planner<'_> {
         cut: Option<rowsource::Cut>,
         rows: Option<f64>,
     ) -> Planned {
+        let Keyed { planned, keys } = self.keyed(input, keys, rows);
+        if planned.order.satisfies(&keys) {
+            return match cut {
+                None => planned,
+                Some(cut) => Planned { node: limited(planned.node, cut, None, rows), ..planned },
+            };
+        }
+        let Planned { node: input, places, .. } = planned;
+        let node = self.sorted(input, &keys, cut, rows);
+        let order = Order { keys, constant: Vec::new() };
+        Planned { node, places, order }
+    }
+
+    /// Rows that are to be in order, with a column for each part of it.
+    fn keyed(&mut self, input: &Logical, keys: &[SortKey], rows: Option<f64>) -> Keyed {
         let wanted_keys = wanted_of(keys);
         let wanted = Wanted { order: wanted_keys.clone().unwrap_or_default(), rows };
         let mut planned = self.plan(input, &wanted);
@@ -209,16 +230,7 @@ impl Planner<'_> {
                 keys.iter().enumerate().map(key).collect()
             }
         };
-        if planned.order.satisfies(&keys) {
-            return match cut {
-                None => planned,
-                Some(cut) => Planned { node: limited(planned.node, cut, rows), ..planned },
-            };
-        }
-        let Planned { node: input, places, .. } = planned;
-        let node = self.sorted(input, &keys, cut, rows);
-        let order = Order { keys, constant: Vec::new() };
-        Planned { node, places, order }
+        Keyed { planned, keys }
     }
 
     /// A node with its rows in order.
@@ -248,12 +260,7 @@ impl Planner<'_> {
         limit: Option<&Expression>,
         offset: Option<&Expression>,
     ) -> Planned {
-        let known = |count: Option<&Expression>| match count.map(Expression::constant) {
-            Some(Some(value::Value::Int(count))) => Some((count as f64).max(0.0)),
-            _ => None,
-        };
-        // A number that isn't known is taken to be small: it is for a page of a screen.
-        let rows = limit.map(|_| known(limit).unwrap_or(20.0) + known(offset).unwrap_or(0.0));
+        let rows = rows_of(limit, offset);
         let cut = rowsource::Cut { offset: offset.cloned(), count: limit.cloned() };
         // A cut is read by the sort and by the limit above it: both have to read the same.
         let is_fixed = !limit.into_iter().chain(offset).any(is_volatile);
@@ -261,9 +268,28 @@ impl Planner<'_> {
             Logical::Sort { input, keys } if is_fixed => self.sort(input, keys, Some(cut), rows),
             input => {
                 let planned = self.plan(input, &Wanted { order: Vec::new(), rows });
-                Planned { node: limited(planned.node, cut, rows), ..planned }
+                Planned { node: limited(planned.node, cut, None, rows), ..planned }
             }
         }
+    }
+
+    /// The first rows of an order, and those that are equal to the last of them in it. How many
+    /// these are isn't known before they have come, so all rows are sorted.
+    fn ties(&mut self, ties: &Ties) -> Planned {
+        let Ties { input, keys, limit, offset } = ties;
+        let rows = rows_of(limit.as_ref(), offset.as_ref());
+        let Keyed { planned, keys } = self.keyed(input, keys, rows);
+        let columns = keys.iter().map(|key| key.column).collect();
+        let Planned { node, places, order } = planned;
+        let sorted = match order.satisfies(&keys) {
+            true => Planned { node, places, order },
+            false => {
+                let node = self.sorted(node, &keys, None, None);
+                Planned { node, places, order: Order { keys, constant: Vec::new() } }
+            }
+        };
+        let cut = rowsource::Cut { offset: offset.clone(), count: limit.clone() };
+        Planned { node: limited(sorted.node, cut, Some(columns), rows), ..sorted }
     }
 
     /// The right side for each row of the left one.
@@ -387,19 +413,36 @@ pub(super) fn node(operation: Operation, columns: Vec<ColumnInfo>, estimate: Est
     Node { place: 0, operation, columns, estimate }
 }
 
-/// In place of a node that was taken out.
+/// In place of a node that was taken out: no rows, and no memory.
 pub(super) fn nothing() -> Node {
-    let operation = Operation::Values { rows: Vec::new(), width: 0 };
+    let operation = Operation::Append { inputs: Vec::new() };
     node(operation, Vec::new(), Estimate::of_rows(0.0))
 }
 
-/// A node of which some rows are given.
-fn limited(input: Node, cut: rowsource::Cut, rows: Option<f64>) -> Node {
+/// Rows that are to be in order.
+struct Keyed {
+    planned: Planned,
+    /// The order, by columns of the plan's node.
+    keys: Vec<OrderKey>,
+}
+
+/// About how many rows are fetched for a limit and an offset.
+fn rows_of(limit: Option<&Expression>, offset: Option<&Expression>) -> Option<f64> {
+    let known = |count: Option<&Expression>| match count.map(Expression::constant) {
+        Some(Some(value::Value::Int(count))) => Some((count as f64).max(0.0)),
+        _ => None,
+    };
+    // A number that isn't known is taken to be small: it is for a page of a screen.
+    limit.map(|_| known(limit).unwrap_or(20.0) + known(offset).unwrap_or(0.0))
+}
+
+/// A node of which some rows are given; with `ties` also those that are equal in these columns.
+fn limited(input: Node, cut: rowsource::Cut, ties: Option<Vec<usize>>, rows: Option<f64>) -> Node {
     let own = input.estimate;
     let given = rows.unwrap_or(own.rows).min(own.rows);
     let estimate = Estimate { rows: given, first: own.first, all: own.cost(Some(given)) };
     let columns = input.columns.clone();
-    node(Operation::Limit { input: Box::new(input), cut }, columns, estimate)
+    node(Operation::Limit { input: Box::new(input), cut, ties }, columns, estimate)
 }
 
 /// What is known of the columns of several inputs together: their kinds.

@@ -17,7 +17,7 @@ pub(super) fn fold(logical: &mut Logical) {
     }
     if let Logical::Filter { input, conditions } = logical {
         let known = reduced(std::mem::take(conditions));
-        let input = std::mem::replace(&mut **input, Logical::one_row());
+        let input = std::mem::replace(&mut **input, Logical::no_rows(0));
         *logical = match known {
             Some(conditions) => input.filtered(conditions),
             None => Logical::no_rows(input.width()),

@@ -79,7 +79,7 @@ fn collect_set(logical: &Logical, own: &mut BTreeMap<usize, usize>) {
     if let Logical::Apply { slots, .. } = logical {
         own.extend(slots.iter().map(|from| (from.slot, 0)));
     }
-    logical.inputs().into_iter().for_each(|input| collect_set(input, own));
+    logical.inputs().for_each(|input| collect_set(input, own));
 }
 
 fn renumber(logical: &mut Logical, own: &BTreeMap<usize, usize>) {
@@ -97,5 +97,5 @@ fn renumber(logical: &mut Logical, own: &BTreeMap<usize, usize>) {
             from.slot = own.get(&from.slot).copied().unwrap_or(from.slot);
         }
     }
-    logical.inputs_mut().into_iter().for_each(|input| renumber(input, own));
+    logical.inputs_mut().for_each(|input| renumber(input, own));
 }

@@ -48,7 +48,7 @@ pub(crate) fn rewrite(logical: Logical, frame: &mut FrameParts) -> Logical {
 /// reads no row, so its frame may become a part of the one outside.
 fn inline_all(logical: Logical, frame: &mut FrameParts) -> Logical {
     for subplan in &mut frame.subqueries {
-        let inner = std::mem::replace(&mut subplan.logical, Logical::one_row());
+        let inner = std::mem::replace(&mut subplan.logical, Logical::no_rows(0));
         subplan.logical = inline_all(inner, &mut subplan.frame);
     }
     inline::inline(logical, frame)
@@ -59,7 +59,7 @@ fn rewritten(mut logical: Logical, frame: &mut FrameParts) -> Logical {
     fold::fold(&mut logical);
     logical = unnest::unnest(logical, frame);
     for number in 0..frame.shared.len() {
-        let mut shared = std::mem::replace(&mut frame.shared[number].logical, Logical::one_row());
+        let mut shared = std::mem::replace(&mut frame.shared[number].logical, Logical::no_rows(0));
         fold::fold(&mut shared);
         let shared = unnest::unnest_shared(shared, frame);
         frame.shared[number].logical = prune::prune_all(pull::pull(push::push(shared, Vec::new())));
@@ -69,7 +69,7 @@ fn rewritten(mut logical: Logical, frame: &mut FrameParts) -> Logical {
     let asked = unnest::asked_in(&logical, frame);
     for (number, subplan) in frame.subqueries.iter_mut().enumerate() {
         if !subplan.is_join || asked.contains(&number) {
-            let inner = std::mem::replace(&mut subplan.logical, Logical::one_row());
+            let inner = std::mem::replace(&mut subplan.logical, Logical::no_rows(0));
             subplan.logical = rewritten(inner, &mut subplan.frame);
         }
     }
@@ -80,11 +80,11 @@ fn rewritten(mut logical: Logical, frame: &mut FrameParts) -> Logical {
 /// as they were bound.
 pub(crate) fn pruned(logical: Logical, frame: &mut FrameParts) -> Logical {
     for subplan in &mut frame.subqueries {
-        let inner = std::mem::replace(&mut subplan.logical, Logical::one_row());
+        let inner = std::mem::replace(&mut subplan.logical, Logical::no_rows(0));
         subplan.logical = pruned(inner, &mut subplan.frame);
     }
     for shared in &mut frame.shared {
-        let inner = std::mem::replace(&mut shared.logical, Logical::one_row());
+        let inner = std::mem::replace(&mut shared.logical, Logical::no_rows(0));
         shared.logical = prune::prune_all(inner);
     }
     prune::prune_all(logical)

@@ -3,12 +3,13 @@
 //! Callers: `rewrite`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use expression::Expression;
 
 use super::conditions::columns_of;
 use crate::logical::{
-    AggregateCall, Join, Logical, Scan, SetKind, SetOperation, VirtualScan, is_volatile,
+    AggregateCall, Join, Logical, Scan, SetKind, SetOperation, Ties, VirtualScan, is_volatile,
 };
 
 /// A tree without some of its columns, and where the others are.
@@ -55,6 +56,10 @@ fn prune(logical: Logical, wanted: &BTreeSet<usize>) -> Pruned {
             let places = numbered(columns.len(), wanted);
             Pruned { logical: Logical::Virtual(VirtualScan { table, columns: kept }), places }
         }
+        Logical::Nothing { width } => {
+            let places = numbered(width, wanted);
+            Pruned { logical: Logical::Nothing { width: wanted.len() }, places }
+        }
         Logical::Values { rows, width } => prune_values(rows, width, wanted),
         Logical::Project { input, expressions } => prune_project(*input, expressions, wanted),
         Logical::Filter { input, conditions } => {
@@ -77,6 +82,7 @@ fn prune(logical: Logical, wanted: &BTreeSet<usize>) -> Pruned {
             let input = Box::new(logical);
             Pruned { logical: Logical::Limit { input, limit, offset }, places }
         }
+        Logical::Ties(ties) => prune_ties(ties, wanted),
         Logical::Join(join) => prune_join(join, wanted),
         Logical::Apply { .. } => prune_apply(logical, wanted),
         Logical::Aggregate { input, groups, aggregates } => {
@@ -114,7 +120,10 @@ fn numbered(width: usize, wanted: &BTreeSet<usize>) -> Vec<usize> {
     places
 }
 
-fn prune_values(rows: Vec<Vec<Expression>>, width: usize, wanted: &BTreeSet<usize>) -> Pruned {
+fn prune_values(rows: Arc<[Vec<Expression>]>, width: usize, wanted: &BTreeSet<usize>) -> Pruned {
+    if wanted.len() == width {
+        return Pruned::same(Logical::Values { rows, width });
+    }
     let mut wanted = wanted.clone();
     // What takes a value of a sequence takes it for each row, also if nobody looks.
     for column in 0..width {
@@ -123,11 +132,10 @@ fn prune_values(rows: Vec<Vec<Expression>>, width: usize, wanted: &BTreeSet<usiz
         }
     }
     let places = numbered(width, &wanted);
-    let keep = |row: Vec<Expression>| {
-        let kept = row.into_iter().enumerate().filter(|(column, _)| wanted.contains(column));
-        kept.map(|(_, value)| value).collect()
+    let keep = |row: &Vec<Expression>| -> Vec<Expression> {
+        wanted.iter().map(|column| row[*column].clone()).collect()
     };
-    let rows = rows.into_iter().map(keep).collect();
+    let rows = rows.iter().map(keep).collect();
     Pruned { logical: Logical::Values { rows, width: wanted.len() }, places }
 }
 
@@ -142,6 +150,17 @@ fn prune_project(input: Logical, expressions: Vec<Expression>, wanted: &BTreeSet
     let input = prune(input, &columns_of(&kept));
     let kept = input.all_over(kept);
     Pruned { logical: input.logical.projected(kept), places }
+}
+
+fn prune_ties(ties: Ties, wanted: &BTreeSet<usize>) -> Pruned {
+    let Ties { input, mut keys, limit, offset } = ties;
+    let input = prune(*input, &with(wanted, keys.iter().map(|key| &key.value)));
+    for key in &mut keys {
+        key.value.remap(&|column| input.places[column]);
+    }
+    let Pruned { logical, places } = input;
+    let logical = Logical::Ties(Ties { input: Box::new(logical), keys, limit, offset });
+    Pruned { logical, places }
 }
 
 fn prune_join(join: Join, wanted: &BTreeSet<usize>) -> Pruned {
@@ -203,7 +222,8 @@ fn prune_aggregate(
             kept.push(call);
         }
     }
-    let node = Logical::Aggregate { input: Box::new(Logical::one_row()), groups, aggregates: kept };
+    let later = Box::new(Logical::no_rows(0));
+    let node = Logical::Aggregate { input: later, groups, aggregates: kept };
     let mut read = Vec::new();
     node.each_expression(&mut |one| read.push(one.clone()));
     let input = prune(input, &columns_of(&read));

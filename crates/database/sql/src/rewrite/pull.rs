@@ -20,7 +20,7 @@ use crate::logical::{Join, JoinKind, Logical, is_volatile};
 /// Pulls projections and outer joins up.
 pub(super) fn pull(mut logical: Logical) -> Logical {
     for input in logical.inputs_mut() {
-        let inner = std::mem::replace(input, Logical::one_row());
+        let inner = std::mem::replace(input, Logical::no_rows(0));
         *input = pull(inner);
     }
     match logical {

@@ -21,7 +21,7 @@ use expression::Expression;
 use super::conditions::{grows_little, reads_only, rejects_null, shifted, substituted};
 use super::equality::add_implied;
 use super::fold::reduced;
-use crate::logical::{Join, JoinKind, Logical, SetOperation, is_volatile};
+use crate::logical::{Join, JoinKind, Logical, SetOperation, Ties, is_volatile};
 
 /// The tree with these conditions on its rows.
 pub(super) fn push(logical: Logical, conditions: Vec<Expression>) -> Logical {
@@ -84,6 +84,10 @@ fn push_moving(logical: Logical, conditions: Vec<Expression>) -> Logical {
         Logical::Limit { input, limit, offset } => {
             let input = Box::new(push(*input, Vec::new()));
             Logical::Limit { input, limit, offset }.filtered(conditions)
+        }
+        Logical::Ties(Ties { input, keys, limit, offset }) => {
+            let input = Box::new(push(*input, Vec::new()));
+            Logical::Ties(Ties { input, keys, limit, offset }).filtered(conditions)
         }
         leaf => leaf.filtered(conditions),
     }

@@ -52,7 +52,7 @@ enum Within {
 
 fn unnested(mut logical: Logical, frame: &mut FrameParts, within: Within) -> Logical {
     for input in logical.inputs_mut() {
-        let inner = std::mem::replace(input, Logical::one_row());
+        let inner = std::mem::replace(input, Logical::no_rows(0));
         *input = unnested(inner, frame, within);
     }
     let Logical::Filter { mut input, conditions } = logical else { return logical };
@@ -82,12 +82,12 @@ fn add_asked(logical: &Logical, numbers: &mut BTreeSet<usize>) {
             }
         });
     });
-    logical.inputs().into_iter().for_each(|input| add_asked(input, numbers));
+    logical.inputs().for_each(|input| add_asked(input, numbers));
 }
 
 /// Whether a tree reads a shared query.
 fn reads_shared(logical: &Logical) -> bool {
-    matches!(logical, Logical::Shared { .. }) || logical.inputs().into_iter().any(reads_shared)
+    matches!(logical, Logical::Shared { .. }) || logical.inputs().any(reads_shared)
 }
 
 /// A condition that is a question to a subquery.

@@ -2,9 +2,11 @@
 //!
 //! Callers: `machine`.
 
+use std::sync::Arc;
+
 use rowsource::{
     Append, Distinct, Filter, HashAggregate, HashJoin, Limit, Materialise, Measured, MergeJoin,
-    NestedLoop, Project, SetOperation, Sort, SortedAggregate, Source, Unique, Values,
+    NestedLoop, Project, SetOperation, Sort, SortedAggregate, Source, Ties, Unique, Values,
 };
 
 use super::charged::Charged;
@@ -38,7 +40,7 @@ fn leaf(node: &Node) -> Option<Boxed> {
         Operation::Virtual { table, columns, filter } => {
             boxed(VirtualRows::new(table, columns, filter.as_ref()))
         }
-        Operation::Values { rows, width } => boxed(Values::new(*width, rows.clone())),
+        Operation::Values { rows, width } => boxed(Values::new(*width, Arc::clone(rows))),
         Operation::Series { arguments } => boxed(Series::new(arguments.clone())),
         Operation::Shared { number } => boxed(SharedReader::new(*number, node.width())),
         _ => return None,
@@ -55,7 +57,12 @@ fn inner(node: &Node, is_measured: bool) -> Boxed {
         Operation::Project { input: of, expressions } => {
             boxed(Project::new(input(of), expressions.clone()))
         }
-        Operation::Limit { input: of, cut } => boxed(Limit::new(input(of), cut.clone())),
+        Operation::Limit { input: of, cut, ties: None } => {
+            boxed(Limit::new(input(of), cut.clone()))
+        }
+        Operation::Limit { input: of, cut, ties: Some(columns) } => {
+            boxed(Ties::new(input(of), cut.clone(), columns.clone()))
+        }
         Operation::Sort { input: of, keys, cut: None } => boxed(Sort::new(input(of), keys.clone())),
         Operation::Sort { input: of, keys, cut: Some(cut) } => {
             // The sort keeps as many rows as the cut needs, and may keep more: the limit cuts.

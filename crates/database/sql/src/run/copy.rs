@@ -25,6 +25,11 @@ impl<'c> Copier<'c> {
         Copier { columns, into, damaged: None }
     }
 
+    /// Whether there are fewer rows than these, and no row that couldn't be read.
+    pub(super) fn wants(&self, rows: usize) -> bool {
+        self.damaged.is_none() && self.into.len() < rows
+    }
+
     /// Copies a row.
     #[inline]
     pub(super) fn copy(&mut self, address: RowAddress, row: &RowView<'_>) {
@@ -111,7 +116,9 @@ mod tests {
         let mut rows = Rows::new(3);
         let mut copier = Copier::new(&columns, &mut rows);
         copier.copy(ROW, &row);
+        assert!(copier.wants(2));
         copier.copy(ROW, &row);
+        assert!(!copier.wants(2) && copier.wants(3));
         copier.end("t").expect("both can be read");
         for number in 0..2 {
             let copied = [0, 1, 2].map(|column| rows.get(number, column));
@@ -131,6 +138,7 @@ mod tests {
         let columns = [ScanColumn::Table(0), ScanColumn::Table(1)];
         let mut copier = Copier::new(&columns, &mut rows);
         copier.copy(ROW, &row);
+        assert!(!copier.wants(1), "nothing more is read");
         let refused = copier.end("account").expect_err("a text is UTF-8").to_string();
         assert!(refused.starts_with("cannot read a row of table account"), "{refused}");
         assert!(rows.is_empty());

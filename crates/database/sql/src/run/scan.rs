@@ -14,6 +14,7 @@ use expression::{Expression, Rows};
 use relation::ScanState;
 use rowsource::{Source, World};
 use stop::Stop;
+use value::RowView;
 
 use super::copy::Copier;
 use super::machine::{Env, Running};
@@ -23,6 +24,10 @@ use crate::plan::TableScan;
 
 /// A batch with this many rows is worth the call.
 const ROWS_ENOUGH: usize = 64;
+
+/// Blocks are read together until they have this many rows, so that what is done once for a batch
+/// isn't done for each block; or as many as a batch takes.
+const ROWS_TOGETHER: usize = 256;
 
 /// The rows of a table for which a filter is true.
 pub(super) struct Scan {
@@ -50,8 +55,9 @@ impl Scan {
         }
     }
 
-    /// Reads the next block, or a run of blocks of a large table.
-    fn read(&mut self, env: &Env<'_>) -> Result<(), Stop> {
+    /// Reads the next blocks, or a run of blocks of a large table, for a batch of at most `most`
+    /// rows.
+    fn read(&mut self, most: usize, env: &Env<'_>) -> Result<(), Stop> {
         let Scan { columns, pending, state, .. } = self;
         let Some(scan) = state else { return Ok(()) };
         if self.call != env.call {
@@ -60,11 +66,11 @@ impl Scan {
         }
         let relation = &env.relations[self.table];
         let mut copier = Copier::new(columns, pending.refill());
-        let read = relation.scan_next(
-            scan,
-            &mut |address, row| copier.copy(address, &row),
-            env.host.session,
-        );
+        let mut read = Ok(true);
+        while matches!(read, Ok(true)) && copier.wants(most.min(ROWS_TOGETHER)) {
+            let copy = |address, row: RowView<'_>| copier.copy(address, &row);
+            read = relation.scan_next(scan, copy, env.host.session);
+        }
         copier.end(&relation.definition().name)?;
         if !read? {
             *state = None;
@@ -98,7 +104,7 @@ impl<'a> Source<Running<'a>> for Scan {
             if into.len() >= most.min(ROWS_ENOUGH) {
                 return Ok(true);
             }
-            self.read(world.env)?;
+            self.read(most, world.env)?;
             self.pending.reckon(world);
         }
     }

@@ -8,7 +8,8 @@
 //!
 //! Invariants
 //!   * the session keeps the texts that it has used last, with their tables open
-//!   * a plan that isn't right any more is found out at the run, and is made again (rule SQ30)
+//!   * a plan that isn't right any more is found out at the run, and is made again (rule SQ30); so
+//!     is one that a table has outgrown, within a second (rule SQ36)
 //!   * a statement is of one instance, and has no table open when the session has ended that opened
 //!     it
 //!
@@ -37,15 +38,19 @@ const TEXTS_MAX: usize = 200;
 /// When these texts have more bytes, they are forgotten.
 const BYTES_MAX: usize = 1 << 20;
 
-/// The first runs are counted in the shared plan one by one, with the time that they were on a
-/// CPU. From then on it is done after so many runs, or after so long.
+/// The first runs are counted in the shared plan one by one. From then on it is done after so many
+/// runs, or after so long.
 const COUNTED_ALONE: u64 = 64;
 const COUNTED_AT_RUNS: u64 = 64;
 const COUNTED_AT: Nanos = Nanos::from_micros(500);
 
-/// A run is measured if the one before took this long: to read a thread's clock twice takes about a
-/// microsecond.
+/// The time on a CPU of a run that is taken to be as long as this is measured, and of the others
+/// that of one of so many: to read a thread's clock twice takes about a microsecond.
 const MEASURED_AT: Nanos = Nanos::from_micros(200);
+const MEASURED_OF: u64 = 64;
+
+/// In the share of its short runs that a session is on a CPU the last of so many count most.
+const MEASURED_LAST: u64 = 64;
 
 /// A statement that can be run again and again.
 #[derive(Clone)]
@@ -53,7 +58,7 @@ pub struct Prepared(pub(crate) Rc<Kept>);
 
 /// What is kept of a statement.
 pub(crate) struct Kept {
-    pub(crate) text: Rc<str>,
+    pub(crate) text: Arc<str>,
     /// The name of the text.
     pub(crate) id: SqlId,
     /// The kinds that were said of its parameters.
@@ -89,11 +94,53 @@ struct Tally {
     runs: Cell<u64>,
     /// How long the last one took.
     last: Cell<Nanos>,
-    /// The runs whose time on a CPU is known: their time, and that on a CPU.
-    measured: Cell<Measured>,
 }
 
-/// Runs whose time on a CPU is known.
+/// What part of its short runs a session is on a CPU, by some of them, of whichever statements: a
+/// statement may have a text of its own with each run. A run that turned out to be long says
+/// nothing of them: it may have waited, as for a lock.
+#[derive(Default)]
+pub(crate) struct CpuShare {
+    /// All runs that were taken to be short.
+    runs: Cell<u64>,
+    measured: Cell<Measured>,
+    /// The session's time on a CPU when that was read last.
+    read: Cell<Nanos>,
+}
+
+impl CpuShare {
+    /// Counts a short run that begins. Whether it is to be measured: also while none was.
+    #[inline]
+    pub(crate) fn is_next(&self) -> bool {
+        let before = self.runs.get();
+        self.runs.set(before + 1);
+        before.is_multiple_of(MEASURED_OF) || self.measured.get().elapsed == 0
+    }
+
+    /// The time on a CPU of a run: an estimate, unless it was measured. `session_cpu` reads the
+    /// session's, which isn't done for a short run that wasn't measured.
+    #[inline]
+    pub(crate) fn of(&self, took: Took, session_cpu: impl FnOnce() -> Nanos) -> Nanos {
+        let (known, is_short) = (self.measured.get(), took.elapsed < MEASURED_AT);
+        match took.cpu {
+            None if is_short => known.share(took.elapsed),
+            None => {
+                let now = session_cpu();
+                let since = now.0.saturating_sub(self.read.replace(now).0);
+                Nanos(known.share(took.elapsed).0.min(since))
+            }
+            Some(cpu) => {
+                if is_short {
+                    self.measured.set(known.with(took.elapsed, cpu));
+                }
+                self.read.set(session_cpu());
+                cpu
+            }
+        }
+    }
+}
+
+/// The time of runs whose time on a CPU is known, and that time.
 #[derive(Clone, Copy, Default)]
 struct Measured {
     elapsed: u64,
@@ -105,6 +152,12 @@ impl Measured {
     fn share(self, elapsed: Nanos) -> Nanos {
         let part = u128::from(elapsed.0) * u128::from(self.cpu) / u128::from(self.elapsed.max(1));
         Nanos(u64::try_from(part).unwrap_or(u64::MAX).min(elapsed.0))
+    }
+
+    /// These runs and another one; those of long ago count less and less.
+    fn with(self, elapsed: Nanos, cpu: Nanos) -> Measured {
+        let aged = |time: u64| time - time / MEASURED_LAST;
+        Measured { elapsed: aged(self.elapsed) + elapsed.0, cpu: aged(self.cpu) + cpu.0 }
     }
 }
 
@@ -127,12 +180,13 @@ pub(crate) struct Gave {
 }
 
 impl Kept {
-    /// A statement about rows with this plan.
-    pub(crate) fn planned(text: &str, said: Vec<Kind>, planned: Planned, of: &Engine) -> Kept {
+    /// A statement about rows with this plan, which has its text.
+    pub(crate) fn planned(said: Vec<Kind>, planned: Planned, of: &Engine) -> Kept {
         let (id, binds) = (planned.entry.id, planned.entry.binds.clone());
+        let text = Arc::clone(planned.entry.text());
         let content = Content::Rows(RefCell::new(Some(planned)));
         let (engine, tally) = (Arc::clone(&of.identity), Tally::default());
-        Kept { text: Rc::from(text), id, said, binds, content, engine, tally }
+        Kept { text, id, said, binds, content, engine, tally }
     }
 
     /// Another statement.
@@ -140,7 +194,7 @@ impl Kept {
         let (id, said) = (SqlId::of(text), Vec::new());
         let content = Content::Other(Box::new(statement));
         let (engine, tally) = (Arc::clone(&of.identity), Tally::default());
-        Kept { text: Rc::from(text), id, said, binds, content, engine, tally }
+        Kept { text: Arc::from(text), id, said, binds, content, engine, tally }
     }
 
     /// Refuses a statement of another instance.
@@ -179,25 +233,30 @@ impl Kept {
         }
     }
 
-    /// Whether the time of the next run on a CPU is to be measured: of the first ones, of long
-    /// ones, and of some of the others.
+    /// Whether the next run is taken to be a long one: as the last one was, or else by the plan.
     #[inline]
-    pub(crate) fn is_measured(&self) -> bool {
-        let Tally { runs, last, .. } = &self.tally;
-        let is_sample = runs.get().is_multiple_of(COUNTED_AT_RUNS);
-        runs.get() < COUNTED_ALONE || last.get() >= MEASURED_AT || is_sample
+    pub(crate) fn is_long(&self) -> bool {
+        match self.tally.runs.get() {
+            0 => self.is_long_by_plan(),
+            _ => self.tally.last.get() >= MEASURED_AT,
+        }
     }
 
-    /// Counts a run.
+    fn is_long_by_plan(&self) -> bool {
+        match &self.content {
+            Content::Rows(slot) => slot.borrow().as_ref().is_some_and(|planned| {
+                planned.entry.plan.frame.root.estimate.all >= MEASURED_AT.as_micros() as f64
+            }),
+            Content::Other(_) => false,
+        }
+    }
+
+    /// Counts a run, of which the time on a CPU is known, if only about.
     #[inline]
     pub(crate) fn count(&self, entry: &Entry, gave: Gave, took: Took, session: &Session) {
-        let Tally { work, runs, last, measured } = &self.tally;
-        let Took { elapsed, gets, reads, .. } = took;
-        if let Some(cpu) = took.cpu {
-            let Measured { elapsed: before, cpu: of } = measured.get();
-            measured.set(Measured { elapsed: before + elapsed.0, cpu: of + cpu.0 });
-        }
-        let cpu = took.cpu.unwrap_or_else(|| measured.get().share(elapsed));
+        let Tally { work, runs, last } = &self.tally;
+        let Took { elapsed, cpu, gets, reads } = took;
+        let cpu = cpu.unwrap_or_default();
         let (rows, ended) = (gave.rows, u64::from(gave.is_all));
         let run = Work { runs: 1, fetches: 0, ended, rows, gets, reads, elapsed, cpu };
         let now = work.get().plus(run);
@@ -246,7 +305,7 @@ impl fmt::Debug for Prepared {
 /// The statements that a session keeps.
 #[derive(Default)]
 pub(crate) struct Statements {
-    by_text: BTreeMap<Rc<str>, Prepared>,
+    by_text: BTreeMap<Arc<str>, Prepared>,
     /// The bytes of these texts.
     bytes: usize,
     by_name: BTreeMap<String, Prepared>,
@@ -254,6 +313,8 @@ pub(crate) struct Statements {
     opened: RefCell<Vec<Weak<Kept>>>,
     /// When there are so many, those that are kept nowhere any more are forgotten.
     opened_most: Cell<usize>,
+    /// How long its runs are on a CPU.
+    pub(crate) cpu: CpuShare,
 }
 
 impl Statements {
@@ -283,7 +344,7 @@ impl Statements {
             self.bytes = 0;
         }
         let text = &prepared.0.text;
-        if self.by_text.insert(Rc::clone(text), prepared.clone()).is_none() {
+        if self.by_text.insert(Arc::clone(text), prepared.clone()).is_none() {
             self.bytes += text.len();
         }
     }
@@ -339,5 +400,42 @@ mod tests {
         assert_eq!(Measured::default().share(Nanos(400)), Nanos(0));
         let odd = Measured { elapsed: 10, cpu: 20 };
         assert_eq!(odd.share(Nanos(5)), Nanos(5), "a clock of microseconds may say too much");
+    }
+
+    /// Rule SQ63: a text that is run once costs no look at the clock, and has its share of a CPU.
+    #[test]
+    fn a_session_measures_some_of_its_short_runs() {
+        let share = CpuShare::default();
+        assert!((0..64).all(|_| share.is_next()), "nothing is known yet");
+        assert_eq!(share.of(took(1_000, Some(250)), || Nanos(250)), Nanos(250));
+        let measured: Vec<usize> = (0..200).filter(|_| share.is_next()).collect();
+        assert_eq!(measured, [0, 64, 128, 192]);
+        assert_eq!(share.of(took(400, None), unread), Nanos(100));
+        // What was measured long ago is forgotten.
+        for _ in 0..1_000 {
+            share.of(took(1_000, Some(900)), || Nanos(0));
+        }
+        let now = share.of(took(1_000, None), unread).0;
+        assert!((895..=900).contains(&now), "{now}");
+    }
+
+    /// Ten seconds for a lock are no time on a CPU, and change nothing for short runs.
+    #[test]
+    fn a_run_that_has_waited_is_no_short_one() {
+        let (share, long) = (CpuShare::default(), 10_000_000_000);
+        assert_eq!(share.of(took(1_000, Some(900)), || Nanos(900)), Nanos(900));
+        assert_eq!(share.of(took(long, Some(5_000)), || Nanos(6_000)), Nanos(5_000));
+        assert_eq!(share.of(took(1_000, None), unread), Nanos(900));
+        // It had no more than the session since then.
+        assert_eq!(share.of(took(long, None), || Nanos(10_000)), Nanos(4_000));
+        assert_eq!(share.of(took(1_000_000, None), || Nanos(1_010_000)), Nanos(900_000));
+    }
+
+    fn took(elapsed: u64, cpu: Option<u64>) -> Took {
+        Took { elapsed: Nanos(elapsed), cpu: cpu.map(Nanos), gets: 0, reads: 0 }
+    }
+
+    fn unread() -> Nanos {
+        panic!("the clock is read for a short run that wasn't measured")
     }
 }

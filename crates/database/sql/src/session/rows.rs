@@ -76,10 +76,13 @@ impl<'a> Ground<'a> {
     ) -> Result<Plan, Stop> {
         // Read before anything is bound: whatever changes from now on makes the plan stale.
         let generation = self.catalog.generation(self.session);
+        let now = self.session.now();
         let dictionary = self.dictionary();
         let binder = Binder::new(&dictionary, binds.count()).saying(wish.said);
         let bound = binder.statement(statement).map_err(|refused| refused.within(text))?;
-        Ok(plan_statement(bound, generation, self.surroundings(wish.methods)))
+        let plan = plan_statement(bound, generation, self.surroundings(wish.methods));
+        plan.basis.note_looked(now);
+        Ok(plan)
     }
 }
 
@@ -117,8 +120,7 @@ impl Frame<'_> {
     /// Keeps a statement to be run, with these kinds of its parameters.
     pub(crate) fn prepare_as(&mut self, text: &str, said: &[Kind]) -> Result<Prepared, Stop> {
         let wish = Wish { said, methods: self.methods() };
-        let ground = self.ground();
-        if let Some(entry) = ground.engine.plans.find(text, wish, ground.catalog, ground.session) {
+        if let Some(entry) = self.found(text, wish)? {
             return self.prepared(text, entry, wish);
         }
         let parsed = parse(text, self.session)?;
@@ -130,10 +132,18 @@ impl Frame<'_> {
         self.prepared(text, entry, wish)
     }
 
+    /// The shared plan of a text, if there is one that holds, and that no table has outgrown.
+    fn found(&self, text: &str, wish: Wish<'_>) -> Result<Option<Arc<Entry>>, Stop> {
+        let Ground { engine, catalog, session, .. } = self.ground();
+        let Some(entry) = engine.plans.find(text, wish, catalog, session) else { return Ok(None) };
+        let outgrown = self.ground().dictionary().has_outgrown(&entry.plan, session.now())?;
+        Ok((!outgrown).then_some(entry))
+    }
+
     /// A statement about rows with this plan.
     fn prepared(&self, text: &str, entry: Arc<Entry>, wish: Wish<'_>) -> Result<Prepared, Stop> {
         let planned = self.opened(text, entry, wish)?;
-        let kept = Rc::new(Kept::planned(text, wish.said.to_vec(), planned, self.engine));
+        let kept = Rc::new(Kept::planned(wish.said.to_vec(), planned, self.engine));
         self.state.statements.note_opened(&kept);
         Ok(Prepared(kept))
     }
@@ -177,21 +187,19 @@ impl Frame<'_> {
         written: Written<'_>,
     ) -> Result<Arc<Entry>, Stop> {
         let wish = Wish { said: &[], methods: self.methods() };
-        let ground = self.ground();
-        if let Some(entry) = ground.engine.plans.find(own, wish, ground.catalog, ground.session) {
+        if let Some(entry) = self.found(own, wish)? {
             return Ok(entry);
         }
-        let plan = Arc::new(ground.plan(written.text, statement, written.binds, wish)?);
+        let plan = Arc::new(self.ground().plan(written.text, statement, written.binds, wish)?);
         Ok(self.shared_entry(own, statement, written.binds.clone(), wish, plan))
     }
 
     /// The plan of a text, which is made if there is none that holds.
     fn entry_of(&self, text: &str, wish: Wish<'_>) -> Result<Arc<Entry>, Stop> {
-        let Ground { engine, catalog, session, .. } = self.ground();
-        match engine.plans.find(text, wish, catalog, session) {
+        match self.found(text, wish)? {
             Some(entry) => Ok(entry),
             None => {
-                let parsed = parse(text, session)?;
+                let parsed = parse(text, self.session)?;
                 self.planned_entry(text, &parsed.statement, parsed.binds, wish)
             }
         }
@@ -209,10 +217,19 @@ impl Frame<'_> {
         Err(changes_all_the_time())
     }
 
-    /// The plan of a statement that is kept: the one that it has, or else one that holds now.
-    pub(crate) fn planned(&self, kept: &Rc<Kept>, is_stale: bool) -> Result<Planned, Stop> {
+    /// The plan of a statement that is kept: the one that it has, or else one that holds now, in
+    /// place of one that is stale or that a table has outgrown.
+    pub(crate) fn planned(
+        &self,
+        kept: &Rc<Kept>,
+        is_stale: bool,
+        now: Timestamp,
+    ) -> Result<Planned, Stop> {
         let wish = Wish { said: &kept.said, methods: self.methods() };
-        if !is_stale && let Some(planned) = kept.plan_for(wish) {
+        if !is_stale
+            && let Some(planned) = kept.plan_for(wish)
+            && !self.ground().dictionary().has_outgrown(&planned.entry.plan, now)?
+        {
             return Ok(planned);
         }
         let entry = self.entry_of(&kept.text, wish)?;
@@ -230,10 +247,11 @@ impl Frame<'_> {
         most: usize,
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
-        let watch = Watch::start(kept.is_measured(), self.session);
+        let is_measured = kept.is_long() || self.state.statements.cpu.is_next();
+        let watch = Watch::start(is_measured, self.session);
         self.session.charge(Cost::Statement, 1);
         for tried in 0..TRIES {
-            let planned = self.planned(kept, tried > 0)?;
+            let planned = self.planned(kept, tried > 0, watch.began)?;
             let plan = planned.opened.plan();
             let values = binds_for(plan, binds)?;
             let binds: &[OwnedValue] = &values;
@@ -244,6 +262,8 @@ impl Frame<'_> {
             if let Ran::Done(given) = ran {
                 let gave = Gave { rows: given.rows, is_all: given.cursor.is_none() };
                 let took = watch.took(self.session);
+                let cpu = self.state.statements.cpu.of(took, || self.session.thread_cpu());
+                let took = Took { cpu: Some(cpu), ..took };
                 if let Some(cursor) = given.cursor {
                     self.state.cursors.count_in(cursor, &planned.entry);
                     self.state.cursors.spend(cursor, took.elapsed);

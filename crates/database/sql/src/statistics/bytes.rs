@@ -19,7 +19,7 @@ use ids::{ObjectNo, Scn};
 use relation::TableDefinition;
 use value::{Date, Number, OwnedValue, Timestamp, Value};
 
-use super::{ColumnStatistics, CommonValue, IndexStatistics, TableStatistics};
+use super::{ColumnStatistics, CommonValue, IndexStatistics, TableStatistics, distinct_grown};
 
 /// The version of a histogram's bytes.
 const VERSION: u8 = 1;
@@ -82,6 +82,32 @@ impl TableStatistics {
         };
         let columns = table.columns.iter().enumerate().map(column).collect();
         TableStatistics { rows, blocks: kept.blocks as f64, columns }
+    }
+
+    /// The same with all columns but these as they were kept before, for as many rows as there are
+    /// now.
+    #[must_use]
+    pub(crate) fn with_others(
+        self,
+        looked_at: &[usize],
+        before: Option<&Kept>,
+        table: &TableDefinition,
+    ) -> TableStatistics {
+        let other = |place: usize| {
+            let guessed = ColumnStatistics::guessed(table.columns[place].kind, self.rows);
+            let Some(before) = before else { return guessed };
+            let Some(kept) = before.columns.get(&place) else { return guessed };
+            let then = before.rows as f64;
+            let column = ColumnStatistics::from_kept(kept, then, guessed);
+            let distinct = distinct_grown(column.distinct, then, self.rows / then.max(1.0));
+            ColumnStatistics { distinct, ..column }
+        };
+        let column = |place: usize| match looked_at.contains(&place) {
+            true => self.columns[place].clone(),
+            false => other(place),
+        };
+        let columns = (0..table.columns.len()).map(column).collect();
+        TableStatistics { columns, ..self }
     }
 }
 
@@ -300,6 +326,25 @@ mod tests {
         let back = TableStatistics::from_kept(&kept, &table);
         assert_eq!((back.rows, back.blocks), (rows, 9.0));
         assert_eq!(back.columns, [column]);
+    }
+
+    #[test]
+    fn columns_that_were_not_looked_at_stay_as_they_were() {
+        let mut table = TableDefinition::new(ObjectNo::new(1), "t", ObjectNo::new(1));
+        for name in ["a", "b", "c"] {
+            table.columns.push(relation::ColumnDefinition::new(name, Type::Text, false));
+        }
+        let with = |distinct: f64, nulls: f64| ColumnStatistics { distinct, nulls, ..column() };
+        let columns = vec![with(10.0, 0.25), with(20.0, 0.0)];
+        let before = TableStatistics { rows: 1e3, blocks: 9.0, columns };
+        let gathered = Gathered { sampled: 100, scn: Scn::new(7), moment: Timestamp::MIN };
+        let before = before.to_kept(BTreeMap::new(), gathered);
+        let columns = vec![with(1.0, 0.0), with(30.0, 0.5)];
+        let now = TableStatistics { rows: 4e3, blocks: 36.0, columns };
+        let found = now.with_others(&[1], Some(&before), &table);
+        assert_eq!((found.rows, found.columns.len()), (4e3, 3));
+        assert_eq!(found.columns[..2], [with(10.0, 0.25), with(30.0, 0.5)]);
+        assert_eq!(found.columns[2], ColumnStatistics::guessed(Type::Text, 4e3));
     }
 
     #[test]

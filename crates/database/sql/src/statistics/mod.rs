@@ -123,8 +123,7 @@ const ROW_BYTES_BESIDE: f64 = 10.0;
 /// made when it was empty isn't a catastrophe when it has grown (as in PostgreSQL).
 const BLOCKS_MIN: f64 = 10.0;
 
-/// Statistics of fewer than [`BLOCKS_MIN`] blocks say nothing of a table that has grown to this
-/// many times their number.
+/// A table that has grown to this many times its blocks is another one than it was.
 const TIMES_MAX: f64 = 10.0;
 
 /// About how many rows a value of the first column of an index has, where nothing is known: an
@@ -138,10 +137,16 @@ const NULLS_DEFAULT: f64 = 0.005;
 /// in PostgreSQL).
 const MANY_VALUES: f64 = 0.1;
 
-/// Whether statistics that are kept say anything of a table that has this many blocks now.
+/// Whether statistics that are kept say anything of a table that has this many blocks now. Those
+/// of a handful of blocks say nothing of a table that has outgrown them.
 pub(crate) fn are_of_use(kept: &Kept, blocks: u32) -> bool {
     let (then, now) = (kept.blocks as f64, f64::from(blocks));
-    kept.rows > 0 && (then >= BLOCKS_MIN || now < then.max(1.0) * TIMES_MAX)
+    kept.rows > 0 && (then >= BLOCKS_MIN || !has_outgrown(then, now))
+}
+
+/// Whether a table that had `then` blocks has outgrown by now what was known, or planned, of it.
+pub(crate) fn has_outgrown(then: f64, now: f64) -> bool {
+    now >= then.max(1.0) * TIMES_MAX
 }
 
 /// How many different values there are, if there were `distinct` in `rows` rows, and now are

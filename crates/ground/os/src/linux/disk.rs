@@ -5,11 +5,12 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 use waits::WaitEvent;
 
 use super::file::LinuxFile;
+use super::machine;
 use super::uring::Uring;
 use crate::{DiskPort, Error, FileOptions, FilePort, NameKind, OpenMode, RingPort};
 
@@ -81,6 +82,28 @@ impl DiskPort for LinuxDisk {
         }
     }
 
+    fn create_like(
+        &self,
+        path: &Path,
+        old: &dyn FilePort,
+        _event: WaitEvent,
+    ) -> io::Result<Arc<dyn FilePort>> {
+        let old = old.as_any().downcast_ref::<LinuxFile>().ok_or(io::ErrorKind::Unsupported)?;
+        let flags = OFlags::CLOEXEC | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let new = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
+        match give_rights(&new, old.descriptor()) {
+            Ok(()) => Ok(Arc::new(LinuxFile::new(new, false))),
+            Err(error) => {
+                let _ = rustix::fs::unlink(path);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn rename_over(&self, from: &Path, to: &Path, _event: WaitEvent) -> io::Result<()> {
+        Ok(rustix::fs::rename(from, to)?)
+    }
+
     fn remove(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
         match rustix::fs::unlink(path) {
             Err(Errno::ISDIR) => Ok(rustix::fs::rmdir(path)?),
@@ -118,9 +141,39 @@ impl DiskPort for LinuxDisk {
         Ok(told.f_bavail * told.f_frsize)
     }
 
+    fn surroundings(&self, directory: &Path) -> Option<String> {
+        let found = rustix::fs::stat(directory).ok()?;
+        let (device, number) = (found.st_dev, found.st_ino);
+        // Another file system may have the device's number, as of a loop device, by now.
+        let system = rustix::fs::statvfs(directory).ok()?.f_fsid;
+        let (boot, mount) = (machine::boot()?, machine::mount(directory)?);
+        Some(format!("{boot}; directory {number} of {device}, file system {system:x}; {mount}"))
+    }
+
     fn ring(&self, depth: u32) -> Result<Box<dyn RingPort>, Error> {
         Ok(Box::new(Uring::open(depth)?))
     }
+}
+
+/// The rights of single users and groups, of which a file's mode has only the bounds.
+const RIGHTS_LIST: &str = "system.posix_acl_access";
+
+/// Gives a new file the owner, the group and the rights of another one. Refused if either has a
+/// list of rights: under one, the same mode says something else.
+fn give_rights(new: &OwnedFd, old: &OwnedFd) -> Result<(), Errno> {
+    let has_list = |file: &OwnedFd| {
+        rustix::fs::fgetxattr_query(file, RIGHTS_LIST).is_ok_and(|bytes| bytes > 0)
+    };
+    if has_list(new) || has_list(old) {
+        return Err(Errno::PERM);
+    }
+    let (has, wanted) = (rustix::fs::fstat(new)?, rustix::fs::fstat(old)?);
+    if (has.st_uid, has.st_gid) != (wanted.st_uid, wanted.st_gid) {
+        let (owner, group) = (Uid::from_raw(wanted.st_uid), Gid::from_raw(wanted.st_gid));
+        rustix::fs::fchown(new, Some(owner), Some(group))?;
+    }
+    let rights = Mode::RWXU | Mode::RWXG | Mode::RWXO;
+    rustix::fs::fchmod(new, Mode::from_raw_mode(wanted.st_mode) & rights)
 }
 
 /// Checks that the name is that of a file. A device can be opened for reading too.

@@ -31,6 +31,10 @@ impl LinuxFile {
         self.id
     }
 
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
+        &self.descriptor
+    }
+
     pub(crate) fn raw(&self) -> RawFd {
         self.descriptor.as_raw_fd()
     }

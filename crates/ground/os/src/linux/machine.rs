@@ -7,7 +7,7 @@
 //! Sources: proc(5), proc_pid_mountinfo(5).
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::time::{self, ClockId};
 use waits::Nanos;
@@ -159,27 +159,91 @@ fn or_unknown(text: &str) -> &str {
     if text.is_empty() { "unknown" } else { text }
 }
 
+/// The number that the kernel drew when it was started: another one for each machine, each kernel
+/// and each start.
+pub(super) fn boot() -> Option<String> {
+    let number = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(format!("boot {}", number.trim()))
+}
+
 /// The file system that holds `path`: type, device and mount point, as in `ext4 on /dev/vda at /`.
 pub fn file_system(path: &Path) -> String {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    mount_of(&mounts, &real).unwrap_or_else(|| "file system unknown".into())
+    let found = mount_of(&mounts(), &real(path)).map(|mount| mount.line());
+    found.unwrap_or_else(|| "file system unknown".into())
+}
+
+/// The same, with the options with which it is mounted.
+pub(super) fn mount(path: &Path) -> Option<String> {
+    let mounts = mounts();
+    let mount = mount_of(&mounts, &real(path))?;
+    Some(format!("{} ({}; {})", mount.line(), mount.options, mount.kind_options))
+}
+
+fn mounts() -> String {
+    // Somebody else's mount point may be no text: the other lines count.
+    let bytes = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// A line of mountinfo.
+struct Mount<'a> {
+    /// As it is written there.
+    point: &'a str,
+    options: &'a str,
+    kind: &'a str,
+    device: &'a str,
+    /// The options of this kind of file system.
+    kind_options: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    /// Reads a line `number above device root point options … - kind device kind-options`.
+    fn read(line: &'a str) -> Option<Mount<'a>> {
+        let (place, source) = line.split_once(" - ")?;
+        let (mut place, mut source) = (place.split(' ').skip(4), source.split(' '));
+        Some(Mount {
+            point: place.next()?,
+            options: place.next().unwrap_or_default(),
+            kind: source.next()?,
+            device: source.next()?,
+            kind_options: source.next().unwrap_or_default(),
+        })
+    }
+
+    fn line(&self) -> String {
+        format!("{} on {} at {}", self.kind, self.device, self.point)
+    }
 }
 
 /// The deepest mount point above `path`; among those mounted over each other, the last.
-fn mount_of(mountinfo: &str, path: &Path) -> Option<String> {
-    let mut best: Option<(usize, String)> = None;
-    for line in mountinfo.lines() {
-        let Some((place, source)) = line.split_once(" - ") else { continue };
-        let Some(point) = place.split(' ').nth(4) else { continue };
-        let mut source = source.split(' ');
-        let (Some(kind), Some(device)) = (source.next(), source.next()) else { continue };
-        let depth = Path::new(point).components().count();
-        if path.starts_with(point) && best.as_ref().is_none_or(|(deepest, _)| depth >= *deepest) {
-            best = Some((depth, format!("{kind} on {device} at {point}")));
+fn mount_of<'a>(mountinfo: &'a str, path: &Path) -> Option<Mount<'a>> {
+    let all = mountinfo.lines().filter_map(Mount::read);
+    let above = all.filter(|mount| path.starts_with(unescaped(mount.point)));
+    above.max_by_key(|mount| Path::new(mount.point).components().count())
+}
+
+/// A name that mountinfo writes: in place of a blank, of other white space and of a backslash it
+/// has a backslash with three octal digits.
+fn unescaped(written: &str) -> String {
+    let mut parts = written.split('\\');
+    let mut name = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        match part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(sign) => {
+                name.push(char::from(sign));
+                name.push_str(&part[3..]);
+            }
+            None => {
+                name.push('\\');
+                name.push_str(part);
+            }
         }
     }
-    best.map(|(_, text)| text)
+    name
 }
 
 #[cfg(test)]
@@ -260,9 +324,16 @@ mod tests {
         let mounts = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
                       30 22 0:5 / /data rw shared:1 - xfs /dev/vdb rw\n\
                       31 22 0:6 / /data rw - tmpfs none rw\n\
-                      32 22 0:7 / /database rw - btrfs /dev/vdc rw\n";
+                      32 22 0:7 / /database rw - btrfs /dev/vdc rw\n\
+                      33 22 0:8 / /my\\040disk rw,sync - xfs /dev/vdd rw\n";
         let of = |path: &str| mount_of(mounts, Path::new(path)).expect("/ holds every path");
-        assert_eq!(of("/data/x"), "tmpfs on none at /data");
-        assert_eq!(of("/home/x"), "ext4 on /dev/vda at /");
+        assert_eq!(of("/data/x").line(), "tmpfs on none at /data");
+        let root = of("/home/x");
+        assert_eq!(root.line(), "ext4 on /dev/vda at /");
+        assert_eq!((root.options, root.kind_options), ("rw,relatime", "rw"));
+        // A blank in a name is written as its number.
+        let disk = of("/my disk/x");
+        assert_eq!((disk.device, disk.options), ("/dev/vdd", "rw,sync"));
+        assert_eq!(unescaped(r"/a\134b\011\x\"), "/a\\b\t\\x\\");
     }
 }

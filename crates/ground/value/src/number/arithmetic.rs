@@ -7,13 +7,17 @@
 use super::wide::{POW10, Wide, digits, pow10};
 use super::{DIGITS_MAX, EXPONENT_MAX, Number, NumberFault, SCALE_MAX};
 
+/// From this scale on whatever 38 digits have is within the range.
+const SCALE_OF_ANY: i32 = DIGITS_MAX as i32 - EXPONENT_MAX;
+
 impl Number {
     /// The sum.
     pub fn checked_add(self, other: Number) -> Result<Number, NumberFault> {
         if self.scale == other.scale
             && let Some(sum) = self.coefficient().checked_add(other.coefficient())
             && sum.unsigned_abs() < POW10[38]
-            && digits(sum.unsigned_abs()) as i32 - self.scale() <= EXPONENT_MAX
+            && (self.scale() >= SCALE_OF_ANY
+                || digits(sum.unsigned_abs()) as i32 - self.scale() <= EXPONENT_MAX)
         {
             return Ok(Number::sound(sum < 0, sum.unsigned_abs(), self.scale()));
         }

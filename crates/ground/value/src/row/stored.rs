@@ -89,15 +89,22 @@ pub(super) fn read_fixed(kind: Type, bytes: &[u8]) -> Result<Value<'static>, &'s
     Ok(match kind {
         Type::SmallInt | Type::Integer | Type::BigInt => Value::Int(read_int(bytes)),
         Type::Number(Some(digits)) => {
-            let coefficient = match <[u8; 16]>::try_from(bytes) {
-                Ok(bytes) => i128::from_le_bytes(bytes),
-                Err(_) => read_int(bytes).into(),
+            let (has_room, negative, magnitude) = match <[u8; 16]>::try_from(bytes) {
+                Ok(bytes) => {
+                    let coefficient = i128::from_le_bytes(bytes);
+                    let has_room = has_room(digits, coefficient);
+                    (has_room, coefficient < 0, coefficient.unsigned_abs())
+                }
+                Err(_) => {
+                    // Up to 18 digits: the bound has 64 bits too.
+                    let (int, below) = (read_int(bytes), pow10(digits.precision().into()) as u64);
+                    (int.unsigned_abs() < below, int < 0, int.unsigned_abs().into())
+                }
             };
-            if !has_room(digits, coefficient) {
+            if !has_room {
                 return Err("more digits than the column has");
             }
-            let scale = digits.scale().into();
-            Value::Number(Number::sound(coefficient < 0, coefficient.unsigned_abs(), scale))
+            Value::Number(Number::sound(negative, magnitude, digits.scale().into()))
         }
         Type::Double => Value::Double(f64::from_bits(read_int(bytes) as u64)),
         Type::Boolean => match bytes {

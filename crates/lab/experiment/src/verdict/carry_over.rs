@@ -27,6 +27,8 @@ use crate::{Block, Level, Rule, Run};
 /// A carry-over is called found if equals would look like it with this probability at most, in
 /// either way. That costs a whole experiment: it is made again by restarts.
 pub(super) const FOUND_P: f64 = 0.005;
+/// How often one of the size that is told isn't found.
+const MISSED: f64 = 0.2;
 /// Fewer rounds say nothing of it.
 const ROUNDS_MIN: usize = 12;
 
@@ -42,6 +44,9 @@ pub struct CarryOver {
     pub late_standard_error: f64,
     /// The probability that nothing would look like this, of any level.
     pub late_p: f64,
+    /// A difference of this share would be called found in four of five cases; None where rounds
+    /// that agree exactly tell nothing of it.
+    pub late_seen_from: Option<f64>,
     /// What comes slowly; None without enough stretches of equals, or of blocks.
     pub slow: Option<SlowEffect>,
 }
@@ -68,12 +73,15 @@ impl CarryOver {
             Pair::bare(((b.late - a.late) - (b.early - a.early)) / mean.max(f64::MIN_POSITIVE))
         };
         let estimate = Estimate::of(&halves.iter().map(growth).collect::<Vec<_>>(), &[])?;
-        let late_p = probability(estimate.effect, estimate.standard_error, estimate.degrees);
+        let Estimate { effect, standard_error, degrees, .. } = estimate;
+        // Comparisons with A share the error (EX24).
+        let comparisons = (rounds.levels - 1) as f64;
+        let is_known = standard_error > 0.0;
         Some(CarryOver {
-            late_less_early: estimate.effect,
-            late_standard_error: estimate.standard_error,
-            // Comparisons with A share the error (EX24).
-            late_p: (late_p * (rounds.levels - 1) as f64).min(1.0),
+            late_less_early: effect,
+            late_standard_error: standard_error,
+            late_p: (probability(effect, standard_error, degrees) * comparisons).min(1.0),
+            late_seen_from: is_known.then(|| least_found(standard_error, degrees, comparisons)),
             slow: SlowEffect::of(rows, level, rule),
         })
     }
@@ -115,21 +123,38 @@ impl CarryOver {
         format!("{QUESTION}\n{lines}") + &paragraph(&self.answer(), "  ")
     }
 
-    /// Whether settings may alternate, in sentences.
+    /// Whether settings may alternate, in sentences. That none was seen doesn't say that there is
+    /// none: so it says how large one is that would have been.
     pub(super) fn answer(&self) -> String {
-        let counts = decimal(FOUND_P, 3);
-        match (self.is_found(), self.slow) {
-            (true, _) => "It does: don't trust a comparison in one instance.".to_owned(),
-            (false, Some(slow)) => format!(
-                "Not that can be seen, for a p counts from {counts} down: the settings may \
-                 alternate. A slow effect of less than {} for the worse would not be seen.",
-                share(slow.seen_from)
-            ),
-            (false, None) => format!(
-                "Not within a block, for a p counts from {counts} down. A slow effect couldn't be \
-                 looked for: it needs a long stretch of either setting."
-            ),
+        if self.is_found() {
+            return "It does: don't trust a comparison in one instance.".to_owned();
         }
+        let (mut seen, mut unseen) = (Vec::new(), String::new());
+        match self.late_seen_from {
+            Some(least) => seen.push(format!("one of {} within a block", share(least))),
+            None => unseen += " Within a block all rounds agree, which tells nothing of it.",
+        }
+        match self.slow {
+            Some(SlowEffect { seen_from, .. }) => {
+                seen.push(format!("a slow one of {} for the worse", share(seen_from)));
+            }
+            None => {
+                unseen += " A slow one couldn't be looked for: it needs a long stretch of either \
+                           setting.";
+            }
+        }
+        let seen = match seen.is_empty() {
+            true => String::new(),
+            false => format!(
+                " In four of five cases {} would be seen, smaller ones less often.",
+                seen.join(" and ")
+            ),
+        };
+        let counts = decimal(FOUND_P, 3);
+        format!(
+            "No effect was seen that does, for a p counts from {counts} down. That doesn't say \
+             that there is none.{seen}{unseen}"
+        )
     }
 
     /// What was looked at, and what was seen.
@@ -164,6 +189,14 @@ pub(super) fn probability(effect: f64, standard_error: f64, degrees: f64) -> f64
     }
 }
 
+/// The least effect that is called found in four of five cases, where so many tests share the
+/// error.
+pub(super) fn least_found(standard_error: f64, degrees: f64, tests: f64) -> f64 {
+    let student = Distribution::Student { degrees };
+    let size = student.upper_quantile(FOUND_P / tests / 2.0) + student.upper_quantile(MISSED);
+    standard_error * size
+}
+
 /// Transactions of the two halves of a block's measured interval.
 #[derive(Clone, Copy)]
 struct Halves {
@@ -181,5 +214,58 @@ impl Halves {
         }
         let sum = |steps: &[u32]| steps.iter().map(|step| f64::from(*step)).sum::<f64>();
         Some(Halves { early: sum(&counted[..half]), late: sum(&counted[counted.len() - half..]) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    /// Else a check that would hardly have seen an effect says that there is none.
+    #[test]
+    fn an_effect_of_the_size_that_is_told_is_found_in_four_of_five_cases() {
+        const ROUNDS: usize = 30;
+        const EXPERIMENTS: u32 = 2_000;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+        // Twelve even draws are normal enough for the mean of thirty of them.
+        let mut normal = || (0..12).map(|_| random.random_range(0.0..1.0)).sum::<f64>() - 6.0;
+        let effect = least_found(1.0 / (ROUNDS as f64).sqrt(), ROUNDS as f64 - 1.0, 1.0);
+        let mut found = 0;
+        for _ in 0..EXPERIMENTS {
+            let pairs: Vec<Pair> = (0..ROUNDS).map(|_| Pair::bare(effect + normal())).collect();
+            let of = Estimate::of(&pairs, &[]).expect("there are many");
+            let p = probability(of.effect, of.standard_error, of.degrees);
+            found += u32::from(p <= FOUND_P);
+        }
+        let share = f64::from(found) / f64::from(EXPERIMENTS);
+        assert!((0.74..0.86).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn where_none_was_seen_it_says_how_large_one_would_have_been() {
+        let of = |late_seen_from, seen_from: Option<f64>| {
+            let slow = seen_from.map(|seen_from| SlowEffect {
+                effect: 0.0,
+                standard_error: 0.1,
+                p: 1.0,
+                memory_s: 60.0,
+                seen_from,
+            });
+            let (late_less_early, late_standard_error, late_p) = (0.0, 0.01, 1.0);
+            let of =
+                CarryOver { late_less_early, late_standard_error, late_p, late_seen_from, slow };
+            of.answer()
+        };
+        let none = "No effect was seen that does, for a p counts from 0.005 down. That doesn't say \
+                    that there is none.";
+        let known = " In four of five cases one of 4.0 % within a block and a slow one of 90.0 % \
+                     for the worse would be seen, smaller ones less often.";
+        assert_eq!(of(Some(0.04), Some(0.9)), format!("{none}{known}"));
+        let words = of(None, None);
+        assert!(words.starts_with(none) && !words.contains("would be seen"), "{words}");
+        assert!(words.contains("tells nothing") && words.contains("couldn't be looked for"));
     }
 }

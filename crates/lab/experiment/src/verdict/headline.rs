@@ -8,10 +8,11 @@ use serde::Serialize;
 use stats::sequential::Direction;
 use stats::{Interval, Matters};
 
+use super::Question;
 use super::yardsticks::{NS, figure};
-use crate::decision::{CovariateUse, Decision, ROUNDS_MIN, Rule};
+use crate::decision::{CovariateUse, Decision, ROUNDS_MIN};
 use crate::rounds::Rounds;
-use crate::{Level, Measure, Run};
+use crate::{Level, Measure, ROUNDS_ASKED_MAX, Run};
 
 /// The comparison with what it compares.
 #[derive(Clone, Debug, Serialize)]
@@ -30,6 +31,9 @@ pub(crate) struct Headline {
     /// The rounds after which that comes.
     #[serde(skip)]
     first_look: u32,
+    /// The most rounds for which a budget has room.
+    #[serde(skip)]
+    most_rounds: Option<u32>,
 }
 
 /// [`Decision`] as JSON has it.
@@ -145,9 +149,10 @@ impl Headline {
     pub(crate) fn of(
         rounds: &Rounds<'_>,
         level: Level,
-        rule: &Rule,
+        question: &Question,
         decision: Option<Decision>,
     ) -> Option<Headline> {
+        let Question { rule, most_rounds, .. } = question;
         let [runs_a, runs_b] = rounds.sides(level);
         let (a, b) = (*runs_a.first()?, *runs_b.first()?);
         Some(Headline {
@@ -159,6 +164,7 @@ impl Headline {
             comparison: decision.map(Figures::of),
             later_rounds: rounds.later,
             first_look: rule.looks().next().unwrap_or(ROUNDS_MIN),
+            most_rounds: *most_rounds,
         })
     }
 
@@ -189,7 +195,7 @@ impl Headline {
             return vec![("Is it real?".to_owned(), few)];
         };
         let real = is_it_real(&figures.of, self.measure, b);
-        let matters = does_it_matter(&figures.of);
+        let matters = does_it_matter(&figures.of, self.most_rounds);
         vec![("Is it real?".to_owned(), real), ("Does it matter?".to_owned(), matters)]
     }
 
@@ -305,7 +311,7 @@ fn is_it_real(of: &Decision, measure: Measure, b: Level) -> String {
     }
 }
 
-fn does_it_matter(of: &Decision) -> String {
+fn does_it_matter(of: &Decision, most_rounds: Option<u32>) -> String {
     let threshold = share(of.threshold);
     let range = format!("between {} and {}", change(of.interval.low), change(of.interval.high));
     match (of.answer.matters, of.answer.is_real()) {
@@ -325,7 +331,7 @@ fn does_it_matter(of: &Decision) -> String {
         }
         (Matters::Open, _) => {
             let more = match of.more_rounds() {
-                Some(more) => remedy(of, more),
+                Some(more) => remedy(of, more, most_rounds),
                 None if of.is_out_of_reach() => OUT_OF_REACH.to_owned(),
                 None => String::new(),
             };
@@ -342,23 +348,29 @@ fn does_it_matter(of: &Decision) -> String {
 const OUT_OF_REACH: &str = " How far a latency may be off leaves that open, whatever the number of \
                             rounds: choose another difference that matters (--matters).";
 
-/// How much more of it would bring an answer, and on which condition.
-fn remedy(of: &Decision, more: u32) -> String {
+/// What is told of more rounds that the plan has.
+const HAS_ROOM: &str = "the plan has room for them, and 'forebay lab resume' goes on, if --rows \
+                        kept what was measured.";
+/// And of more than settings that alternate can have.
+const NO_ROOM: &str = "no budget has room for so many; by restarts (--design restarts) none bounds \
+                       them.";
+
+/// How much more of it would bring an answer, and on which condition. Where settings alternate no
+/// budget has room for more than `most_rounds`.
+fn remedy(of: &Decision, more: u32, most_rounds: Option<u32>) -> String {
     let rounds = of.rounds + more;
     let ask = match of.in_one_instance {
         true => {
             let budgets = f64::from(rounds) / f64::from(of.planned);
             format!("{} times the budget", decimal(budgets.max(1.0), 1))
         }
-        false => format!("{} (--rounds {rounds})", counted(rounds.into(), "round")),
+        false => asking_for(rounds),
     };
-    let how = match of.has_room_for(rounds) {
-        true => {
-            "the plan has room for them, and 'forebay lab resume' goes on, if --rows kept what \
-                 was measured."
-                .to_owned()
-        }
-        false => {
+    let is_too_much = of.in_one_instance && most_rounds.is_some_and(|most| rounds > most);
+    let how = match () {
+        () if of.has_room_for(rounds) => HAS_ROOM.to_owned(),
+        () if is_too_much => NO_ROOM.to_owned(),
+        () => {
             format!("ask for {ask}, which measures all again, because none can be added to a plan.")
         }
     };
@@ -369,9 +381,29 @@ fn remedy(of: &Decision, more: u32) -> String {
     )
 }
 
+/// What asks for so many rounds by restarts: a command line asks for some at most.
+fn asking_for(rounds: u32) -> String {
+    match rounds <= ROUNDS_ASKED_MAX {
+        true => format!("{} (--rounds {rounds})", counted(rounds.into(), "round")),
+        false => "--until-decided".to_owned(),
+    }
+}
+
 /// All transactions over all time.
 fn throughput(runs: &[&Run]) -> f64 {
     let parts: Vec<[f64; 2]> = runs.iter().map(|run| run.throughput_parts()).collect();
     let sum = |of: usize| parts.iter().map(|part| part[of]).sum::<f64>();
     sum(0) / sum(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else who does as the verdict says is refused next.
+    #[test]
+    fn no_more_rounds_are_advised_than_a_command_line_takes() {
+        assert_eq!(asking_for(1_000), "1,000 rounds (--rounds 1000)");
+        assert_eq!(asking_for(1_001), "--until-decided");
+    }
 }

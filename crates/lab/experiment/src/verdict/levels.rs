@@ -67,7 +67,8 @@ pub(super) struct Against {
     pub(super) ratio: f64,
     /// None if the rounds are too few to bound it.
     pub(super) interval: Option<[f64; 2]>,
-    /// The same without a word on that: an end may bound another setting all the same.
+    /// Of the ratio's logarithm, as it is: an end may bound another setting all the same, and one
+    /// that isn't there bounds none.
     #[serde(skip)]
     ends: [f64; 2],
     /// Whether the ratio isn't that of the figures.
@@ -85,10 +86,11 @@ impl Against {
             return None;
         }
         let of = decide(rows, level, figure, rule)?;
+        let logs = of.of_logs();
         Some(Against {
             ratio: of.ratio,
             interval: of.bounds().map(|of| [of.low, of.high]),
-            ends: [of.interval.low, of.interval.high],
+            ends: [logs.low, logs.high],
             is_adjusted: of.is_adjusted(),
             real: if of.answer.is_real() { "yes" } else { "not seen" },
             matters: match of.answer.matters {
@@ -251,7 +253,7 @@ impl Levels {
 /// The level whose interval lies beyond those of all others, on the better side.
 fn best(lines: &[Line], measure: Measure) -> Option<Level> {
     let interval = |line: &Line| match line.level {
-        Level::A => Some([1.0, 1.0]),
+        Level::A => Some([0.0, 0.0]),
         _ => line.against_a.map(|of| of.ends),
     };
     let all: Vec<(Level, [f64; 2])> =
@@ -266,4 +268,48 @@ fn best(lines: &[Line], measure: Measure) -> Option<Level> {
         })
     };
     all.iter().find(is_best).map(|(level, _)| *level)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The best of A and of settings whose logarithms have these ends.
+    fn best_of<const N: usize>(ends: [[f64; 2]; N], measure: Measure) -> Option<Level> {
+        let against = |ends: [f64; 2]| Against {
+            ratio: 1.0,
+            interval: None,
+            ends,
+            is_adjusted: false,
+            real: "yes",
+            matters: "yes",
+        };
+        let line = |(level, against_a): (usize, Option<Against>)| Line {
+            level: Level::of(level),
+            setting: String::new(),
+            throughput: 1.0,
+            against_a,
+            cpu_ns: 1.0,
+            cpu_against_a: None,
+            device_writes: 0.0,
+        };
+        let all = std::iter::once(None).chain(ends.map(|ends| Some(against(ends))));
+        best(&all.enumerate().map(line).collect::<Vec<_>>(), measure)
+    }
+
+    #[test]
+    fn the_best_lies_beyond_all_others() {
+        let measure = Measure::Throughput;
+        assert_eq!(best_of([[0.1, 0.2], [0.3, 0.4]], measure), Some(Level::of(2)));
+        assert_eq!(best_of([[0.1, 0.35], [0.3, 0.4]], measure), None);
+        assert_eq!(best_of([[-0.2, -0.1], [-0.4, -0.3]], measure), Some(Level::A));
+        assert_eq!(best_of([[-0.2, -0.1], [-0.4, -0.3]], Measure::Median), Some(Level::of(2)));
+    }
+
+    /// Two thousand times as much as A isn't more than what has no end.
+    #[test]
+    fn a_setting_without_bounds_may_be_the_best() {
+        let unbounded = [f64::NEG_INFINITY, f64::INFINITY];
+        assert_eq!(best_of([unbounded, [7.5, 7.7]], Measure::Throughput), None);
+    }
 }

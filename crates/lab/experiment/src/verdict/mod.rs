@@ -66,6 +66,8 @@ use serde::Serialize;
 pub struct Question {
     /// When the difference is real, and from where on it matters.
     pub rule: Rule,
+    /// Of settings that alternate: the most rounds for which any budget has room, if that is known.
+    pub most_rounds: Option<u32>,
     /// The command line that makes these rows again.
     pub command: String,
     /// Of a simulated world: what the machine model stands for and from which source, in
@@ -207,7 +209,7 @@ impl Verdict {
             Explanation::of("Sessions: what makes the difference", look, |r| &r.foreground),
             Explanation::of("Processes: what makes the difference", look, |r| &r.background),
         ];
-        let headline = Headline::of(&rounds, level, &question.rule, decision).ok_or(nothing)?;
+        let headline = Headline::of(&rounds, level, question, decision).ok_or(nothing)?;
         let yardsticks = Yardsticks::of(rows, level, &question.rule);
         let carry_overs: Vec<(Level, CarryOver)> = others(rows)
             .filter_map(|of| Some((of, CarryOver::of_rows(rows, of, &question.rule)?)))

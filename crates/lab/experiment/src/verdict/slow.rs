@@ -24,9 +24,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use stats::autoregressive::coefficient;
-use stats::distributions::Distribution;
 
-use super::carry_over::{FOUND_P, probability};
+use super::carry_over::{least_found, probability};
 use crate::decision::{covariates, others};
 use crate::{Block, Level, Measure, RoundKind, Rule, Run};
 
@@ -58,7 +57,8 @@ pub struct SlowEffect {
     pub p: f64,
     /// After this time six tenths of it have come, s.
     pub memory_s: f64,
-    /// A change for the worse by this share would be called found in each of the memories.
+    /// A change for the worse by this share would be called found in four of five cases, in each
+    /// of the memories.
     pub seen_from: f64,
 }
 
@@ -81,8 +81,7 @@ impl SlowEffect {
             let found = coefficient(&series.y, &columns, RHO_MIN)?;
             let p = probability(found.effect, found.standard_error, found.degrees);
             let p = (p * tried).min(1.0);
-            let student = Distribution::Student { degrees: found.degrees };
-            let least = found.standard_error * student.upper_quantile(FOUND_P / tried / 2.0);
+            let least = least_found(found.standard_error, found.degrees, tried);
             seen_from = seen_from.max(match rule.measure.is_better_if_higher() {
                 true => -(-least).exp_m1(),
                 false => least.exp_m1(),

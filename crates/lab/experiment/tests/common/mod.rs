@@ -123,6 +123,7 @@ pub(crate) const RULE: Rule = Rule {
 pub(crate) fn question() -> Question {
     Question {
         rule: RULE,
+        most_rounds: None,
         command: "forebay lab run dbwr-count --seed 7".into(),
         model: String::new(),
         sensitivity: Vec::new(),

@@ -144,6 +144,7 @@ mod tests {
 
     use super::*;
     use crate::cells::made_rows::rows;
+    use crate::tests::scatter;
 
     const MATTERS: f64 = 1.05;
 
@@ -164,10 +165,6 @@ mod tests {
         let answered: Vec<Answered<'_>> =
             answered.map(|(asked, statement)| Answered { asked, statement }).collect();
         Spread::of(&answered, &settings, certainty).expect("there are block sizes")
-    }
-
-    fn scatter(round: u32, cell: usize) -> f64 {
-        [1.0, 1.002, 0.998, 1.001, 0.999][(round as usize * 7 + cell * 3) % 5]
     }
 
     #[test]

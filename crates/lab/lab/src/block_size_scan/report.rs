@@ -11,13 +11,11 @@ use waits::{Nanos, WaitEvent, WaitRecord};
 
 use super::asked::{Answered, Spread, asked};
 use super::measure::{ARRAY, Calls, TracedScan, query_of};
-use super::run::{Outcome, Place, Scans};
+use super::run::{Outcome, Scans};
 use super::setting::{ReadSize, Setting};
 use super::trace::{blocks, lines, longest_read, wait_line};
 use super::{NAME, text};
-use crate::cells::{
-    CellTime, Certainty, ERROR, Equals, Line, Statement, Unaccounted, profile, rounds_least,
-};
+use crate::cells::{CellTime, Certainty, Line, Place, Rest, Statement, profile};
 
 /// The most lines of a trace that JSON has.
 const TRACE_LINES_MAX: usize = 200;
@@ -26,37 +24,20 @@ const TRACE_LINES_MAX: usize = 200;
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     experiment: &'static str,
-    pub(super) modelled: bool,
     /// Rows of each table, and of a fetch.
     pub(super) table_rows: u64,
     pub(super) array: usize,
     /// Of the buffer cache for blocks of each size.
     pub(super) cache_bytes: u64,
-    pub(super) rounds: u32,
     pub(super) cells: Vec<Row>,
     /// How far block sizes lie apart, with automatic reads.
     pub(super) spread: Option<Spread>,
-    /// The declared error of all statements together.
-    pub(super) error: f64,
     /// A factor that matters.
     pub(super) matters: f64,
-    pub(super) statements: Vec<Statement>,
-    /// With fewer rounds no statement is certain.
-    pub(super) rounds_least: u32,
-    pub(super) equals: Option<Equals>,
     /// One more scan of each table.
     pub(super) traces: Vec<Traced>,
-    pub(super) commits: Commits,
-    pub(super) commits_lost: u64,
-    pub(super) unaccounted: Option<Unaccounted>,
-    pub(super) asynchronous_files: bool,
-    pub(super) redo_write: &'static str,
-    pub(super) log_writes_in_flight: u32,
-    #[serde(skip)]
-    pub(super) chosen: String,
-    pub(super) machine: String,
-    pub(super) commit: String,
-    pub(super) command: String,
+    #[serde(flatten)]
+    pub(super) rest: Rest,
 }
 
 /// A cell of the table. Figures but `seconds` and `db_seconds` are means of the rounds.
@@ -210,11 +191,8 @@ impl Report {
     /// Of the rows of whole rounds.
     pub(super) fn of(outcome: &Outcome, scans: &Scans, place: Place) -> Report {
         let (settings, rows) = (&scans.settings[..], &outcome.rows[..]);
-        let (asked, equals) = (asked(settings), Equals::of(rows));
-        let certainty = match place.is_modelled {
-            true => Certainty { matters: scans.matters, ..Certainty::MODELLED },
-            false => Certainty::of(asked.len(), scans.matters, equals.map_or(1.0, |of| of.floor)),
-        };
+        let asked = asked(settings);
+        let certainty = Certainty::of_rows(asked.len(), scans.matters, rows, place.is_modelled);
         let statements: Vec<(usize, Statement)> = (0..asked.len())
             .filter_map(|at| Some((at, Statement::of(&asked[at], rows, certainty)?)))
             .collect();
@@ -227,31 +205,18 @@ impl Report {
         let cell = |(level, setting): (usize, &Setting)| {
             Row::of(level, *setting, outcome, place.is_modelled)
         };
+        let cells = cells.filter_map(cell).collect();
+        let statements = statements.into_iter().map(|(_, statement)| statement).collect();
         Report {
             experiment: NAME,
-            modelled: place.is_modelled,
             table_rows: scans.size.rows,
             array: ARRAY,
             cache_bytes: scans.size.cache,
-            rounds: rows.iter().map(|run| run.identity.round).max().unwrap_or(0),
-            cells: cells.filter_map(cell).collect(),
+            cells,
             spread,
-            error: ERROR,
             matters: scans.matters,
-            statements: statements.into_iter().map(|(_, statement)| statement).collect(),
-            rounds_least: rounds_least(asked.len()),
-            equals,
             traces: outcome.traces.iter().map(Traced::of).collect(),
-            commits: outcome.commits,
-            commits_lost: outcome.commits.lost(),
-            unaccounted: Unaccounted::of(rows),
-            asynchronous_files: place.asynchronous_files,
-            redo_write: place.chosen.redo_write.name(),
-            log_writes_in_flight: place.chosen.log_writes_in_flight,
-            chosen: place.chosen.words(),
-            machine: place.machine,
-            commit: scans.commit.clone(),
-            command: scans.command.clone(),
+            rest: Rest::of(rows, asked.len(), statements, outcome.commits, place),
         }
     }
 
@@ -268,7 +233,7 @@ impl Report {
 
     /// The loads that were acknowledged, and those that were there after the crash.
     pub fn commits(&self) -> Commits {
-        self.commits
+        self.rest.commits
     }
 
     fn cell(&self, setting: Setting) -> Option<&Row> {

@@ -1,7 +1,6 @@
 //! Reports of rows made by hand.
 
 use ids::BlockSize;
-use os::probe::DurableWrite;
 
 use super::super::load::Size;
 use super::super::measure::Call;
@@ -11,7 +10,7 @@ use super::super::tkprof::tkprof;
 use super::*;
 use crate::RunOn;
 use crate::cells::made_rows::rows;
-use crate::linux::Chosen;
+use crate::tests::{fits, place, says, scatter};
 
 /// What a scan of some MiB would count.
 fn calls(setting: Setting) -> Calls {
@@ -62,28 +61,8 @@ fn report_by(
         commit: "of a test".into(),
         command: "a test".into(),
     };
-    let place = Place {
-        machine: "a machine".into(),
-        is_modelled,
-        asynchronous_files: true,
-        chosen: Chosen { redo_write: DurableWrite::ALL[0], log_writes_in_flight: 4 },
-    };
-    Report::of(&Outcome { rows, calls, traces: Vec::new(), commits }, &scans, place)
-}
-
-/// A little more and a little less, each as often in every cell.
-fn scatter(round: u32, cell: usize) -> f64 {
-    [1.0, 1.002, 0.998, 1.001, 0.999][(round as usize * 7 + cell * 3) % 5]
-}
-
-fn says(text: &str, words: &str) {
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains(words), "{words}\n{text}");
-}
-
-fn fits(text: &str) {
-    let long = text.lines().find(|line| line.chars().count() > 80);
-    assert_eq!(long, None, "{text}");
+    let outcome = Outcome { rows, calls, traces: Vec::new(), commits };
+    Report::of(&outcome, &scans, place(is_modelled))
 }
 
 /// The original's answer: all block sizes alike, where reads are as long.
@@ -172,7 +151,7 @@ fn the_report_says_which_way_the_tables_were_read() {
     fits(&text);
     says(&report(|cell| cell % 4 == 0).text(), "Here some are. Of such pieces");
     says(&report(|_| false).text(), "Here none is. db file scattered read");
-    all.asynchronous_files = false;
+    all.rest.asynchronous_files = false;
     says(&all.text(), "Here all tables are. db file scattered read");
 }
 
@@ -194,7 +173,7 @@ fn a_report_of_two_rounds_or_of_hours_fits_too() {
 #[test]
 fn lost_loads_are_told_before_all_else() {
     let mut report = report(2, false, |_, _| 1.0);
-    report.commits.found = 3;
+    report.rest.commits.found = 3;
     let text = text_of(&report);
     says(&text, "Commits were lost: no figure of this engine is worth anything.");
     assert!(text.find("Commits were lost") < text.find("consistent gets"), "{text}");

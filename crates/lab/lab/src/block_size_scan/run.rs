@@ -4,7 +4,7 @@
 //! Callers: the binary's `lab`.
 
 use database::Options;
-use experiment::{Commits, LEVELS_MAX, Measured, Origin, Run, Step};
+use experiment::{Commits, Measured, Origin, Run, Step};
 use os::Session;
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
@@ -16,10 +16,10 @@ use super::measure::{ARRAY, Calls, Measurement, TracedScan, measure, trace};
 use super::report::Report;
 use super::setting::{BLOCK_SIZES, Setting};
 use super::world::World;
-use crate::cells::{rounds, rounds_least};
+use crate::cells::{Place, rounds, rounds_least};
 use crate::checks;
 use crate::form::listed;
-use crate::linux::{Chosen, free_bytes};
+use crate::linux::free_bytes;
 use crate::scratch::clear_left;
 use crate::{Follower, RunOn};
 
@@ -42,14 +42,6 @@ pub struct Scans {
     pub commit: String,
     /// The command line that asks for it again.
     pub command: String,
-}
-
-/// Where it was measured, for the report.
-pub(super) struct Place {
-    pub(super) machine: String,
-    pub(super) is_modelled: bool,
-    pub(super) asynchronous_files: bool,
-    pub(super) chosen: Chosen,
 }
 
 /// What was measured.
@@ -78,6 +70,8 @@ pub fn run(
         is_modelled: world.is_modelled(),
         asynchronous_files: world.is_asynchronous(),
         chosen: loaded.chosen,
+        commit: scans.commit.clone(),
+        command: scans.command.clone(),
     };
     let mut outcome = Outcome {
         rows: Vec::new(),
@@ -93,11 +87,7 @@ pub fn run(
 
 /// Refuses what can't be carried out before anything is made (LB10, LB23).
 fn check(scans: &Scans, session: &Session) -> Result<(), Stop> {
-    checks::rounds(scans.size.rounds)?;
-    let cells = scans.settings.len();
-    if cells > LEVELS_MAX.into() {
-        return Err(checks::invalid(format!("{cells} cells are more than {LEVELS_MAX}")));
-    }
+    checks::table(scans.size.rounds, scans.settings.len())?;
     if scans.size.rows == 0 {
         return Err(checks::invalid("cannot scan tables of 0 rows: ask for one or more"));
     }
@@ -210,21 +200,8 @@ impl Bench<'_, '_> {
     }
 
     fn origin(&self) -> Origin {
-        let (world, machine) = match &self.scans.run_on {
-            RunOn::ThisMachine(_) => (experiment::World::Linux, self.place.machine.clone()),
-            RunOn::Model { machine, disk } => (
-                experiment::World::Simulated(machine.clone()),
-                format!("model {machine} with disk {disk}"),
-            ),
-        };
-        Origin {
-            experiment: NAME.to_owned(),
-            plan_seed: self.scans.seed,
-            commit: self.scans.commit.clone(),
-            machine,
-            world,
-            work: format!("{:?}", Size { rounds: 1, ..self.scans.size }),
-        }
+        let work = format!("{:?}", Size { rounds: 1, ..self.scans.size });
+        self.place.origin(NAME, &self.scans.run_on, self.scans.seed, work)
     }
 
     fn row(&self, origin: &Origin, step: &Step, measured: &Measurement) -> Run {

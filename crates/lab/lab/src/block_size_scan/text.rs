@@ -11,26 +11,19 @@ use super::asked::Found;
 use super::measure::READS;
 use super::report::{Report, Row};
 use super::tkprof::tkprof;
-use crate::cells::{Shown, equals_text, statements_text, unaccounted_text};
-use crate::checks::{commits_line, lost_warning};
+use crate::cells::{end_text, equals_text, rounds_text, statements_text};
+use crate::checks::lost_warning;
 
 /// Numbers of reads that lie farther apart, as a share, aren't the same.
 const SAME_READS: f64 = 0.1;
 
 pub(super) fn text(report: &Report) -> String {
     let mut text = head(report);
-    text += &lost_warning(report.commits);
+    text += &lost_warning(report.rest.commits);
     text += &format!("\n{}\n{}", block_sizes(report), spread(report));
     text += &format!("\n{}\n", read_sizes(report));
-    text += &statements_text(&Shown {
-        statements: &report.statements,
-        rounds: report.rounds,
-        rounds_least: report.rounds_least,
-        error: report.error,
-        matters: report.matters,
-        is_modelled: report.modelled,
-    });
-    text += &equals_text(report.equals, report.modelled);
+    text += &statements_text(&report.rest, report.matters);
+    text += &equals_text(&report.rest);
     text += &format!("\n{}\n{}", times(report), events(report));
     for (number, traced) in report.traces.iter().enumerate() {
         if number == 0 {
@@ -41,33 +34,18 @@ pub(super) fn text(report: &Report) -> String {
     if !report.traces.is_empty() {
         text += &format!("{}\n{}", "*".repeat(80), unset(report));
     }
-    text += &format!("\n{}", commits_line(report.commits, "a crash behind the loading"));
-    text += &unaccounted_text(report.unaccounted.as_ref());
-    text += &paragraph(&report.chosen, "");
-    if !report.asynchronous_files {
-        let one = "This system's asynchronous I/O isn't asynchronous on files: a scan has one read \
-                   in flight.";
-        text += &paragraph(one, "");
-    }
-    text += &paragraph(&report.machine, "");
-    text + &format!("commit {}\nto repeat it: {}\n", report.commit, report.command)
+    let (crash, one) = ("a crash behind the loading", ": a scan has one read in flight");
+    text + &format!("\n{}", end_text(&report.rest, crash, one))
 }
 
 fn head(report: &Report) -> String {
-    let rounds = match report.modelled {
-        true => "modelled, once: a model repeats itself, so no figure has an interval".to_owned(),
-        false => format!(
-            "{}, in each of which every cell is measured once and one twice, in an order drawn by \
-             lot",
-            counted(report.rounds.into(), "round")
-        ),
-    };
     let what = format!(
         "{NAME}: select * from a table of {}, loaded from a flat file by an external table and \
-         CREATE TABLE AS into tablespaces of blocks of {}; {} a fetch at most; {rounds}.",
+         CREATE TABLE AS into tablespaces of blocks of {}; {} a fetch at most; {}.",
         counted(report.table_rows, "row"),
         listed(report.automatic().map(|row| size_of(row.block_size))),
         counted(report.array as u64, "row"),
+        rounds_text(&report.rest),
     );
     let cold = format!(
         "Before each scan the instance is opened, so its buffer caches ({} for each block size) \
@@ -139,7 +117,7 @@ fn spread(report: &Report) -> String {
 /// All cells, by the length of their reads.
 fn read_sizes(report: &Report) -> String {
     let mut table = Table::default();
-    let interval = if report.modelled { "" } else { "95 % interval" };
+    let interval = if report.rest.modelled { "" } else { "95 % interval" };
     table.row(["block", "read", "elapsed s", interval, "reads", "read waits", "blocks/read"]);
     for row in &report.cells {
         let interval = row.seconds_low.zip(row.seconds_high);
@@ -194,7 +172,7 @@ fn events(report: &Report) -> String {
         (false, _) => "Here none is.",
     };
     // Rule cache/CB70, and the limits there.
-    let ahead = match has(true) && report.asynchronous_files {
+    let ahead = match has(true) && report.rest.asynchronous_files {
         true => {
             " Of such pieces up to seven are on their way at once while they have 256 KiB or less, \
              and one if they are longer: lengths of reads differ in that too. A call that reads \

@@ -195,9 +195,5 @@ fn make(
 
 /// What an opening chooses by a probe, on the disk that cells have (LB61).
 fn choose(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<Chosen, Stop> {
-    let options = Options { parameters: parameters(size, true), ..Options::default() };
-    let database = Database::open_in(disk, directory, &options, session)?;
-    let chosen = Chosen::of(&database);
-    database.shutdown_by(session)?;
-    Ok(chosen)
+    Chosen::by_opening(disk, directory, parameters(size, true), session)
 }

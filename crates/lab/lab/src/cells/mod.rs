@@ -1,4 +1,5 @@
-//! What the tables of cells share: the order of their runs, and what is said of cells.
+//! What the tables of cells share: the order of their runs, what is said of cells, and the parts of
+//! a report that aren't the table's own.
 //!
 //! ```text
 //!   rounds ──each step──▶ a run ──▶ a row ──┐
@@ -8,16 +9,20 @@
 //!
 //! Callers: `free_buffer_waits`, `block_size_scan`.
 
+mod place;
 mod profile;
+mod rest;
 mod statements;
 mod text;
 mod turns;
 
-pub(crate) use profile::{Line, Unaccounted, profile};
+pub(crate) use place::Place;
+pub(crate) use profile::{Line, profile};
+pub(crate) use rest::Rest;
 pub(crate) use statements::{
-    Answer, Asked, CellTime, Certainty, ERROR, Equals, Side, Statement, compared, rounds_least,
+    Answer, Asked, CellTime, Certainty, Side, Statement, compared, rounds_least,
 };
-pub(crate) use text::{Shown, equals_text, statements_text, unaccounted_text};
+pub(crate) use text::{end_text, equals_text, rounds_text, statements_text};
 pub(crate) use turns::{WORLD_SEED, rounds};
 
 #[cfg(test)]

@@ -127,8 +127,22 @@ impl Certainty {
         Certainty { matters, critical: Some(critical(statements)), rounds_least, floor }
     }
 
+    /// Of so many statements on these rows.
+    pub(crate) fn of_rows(
+        statements: usize,
+        matters: f64,
+        rows: &[Run],
+        is_modelled: bool,
+    ) -> Certainty {
+        if is_modelled {
+            return Certainty::MODELLED;
+        }
+        let floor = Equals::of(rows).map_or(1.0, |equals| equals.floor);
+        Certainty::of(statements, matters, floor)
+    }
+
     /// Of figures of a model.
-    pub(crate) const MODELLED: Certainty =
+    const MODELLED: Certainty =
         Certainty { matters: 1.0, critical: None, rounds_least: 0, floor: 1.0 };
 }
 

@@ -80,8 +80,7 @@ pub(crate) fn rows(
 
 fn statement(count: u32, seconds: impl Fn(u32, usize) -> [f64; 2]) -> Statement {
     let rows = rows(&names(), count, seconds);
-    let floor = Equals::of(&rows).map_or(1.0, |equals| equals.floor);
-    let certainty = Certainty::of(8, MATTERS, floor);
+    let certainty = Certainty::of_rows(8, MATTERS, &rows, false);
     Statement::of(&asked(&[0], &[1]), &rows, certainty).expect("they are cells")
 }
 

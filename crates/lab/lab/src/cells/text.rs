@@ -1,4 +1,4 @@
-//! Statements and equals as text: 80 columns.
+//! What the texts of tables share: 80 columns.
 //!
 //! Callers: the texts of tables.
 
@@ -6,43 +6,46 @@ use report::number::{change_size, counted, decimal, share, signed};
 use report::paragraph;
 
 use super::profile::Unaccounted;
+use super::rest::Rest;
 use super::statements::{Answer, Equals, Part, Statement};
+use crate::checks::commits_line;
 
 /// A smaller part of a difference is none, as printed.
 const SECONDS_SHOWN: f64 = 0.0005;
 /// From this share on, time without a name is warned of.
 const UNACCOUNTED_MAX: f64 = 0.01;
 
-/// The statements of a report, and what they rest on.
-pub(crate) struct Shown<'r> {
-    pub(crate) statements: &'r [Statement],
-    pub(crate) rounds: u32,
-    pub(crate) rounds_least: u32,
-    pub(crate) error: f64,
-    /// A factor that matters.
-    pub(crate) matters: f64,
-    pub(crate) is_modelled: bool,
+/// How the cells were measured, as the end of a sentence.
+pub(crate) fn rounds_text(rest: &Rest) -> String {
+    match rest.modelled {
+        true => "modelled, once: a model repeats itself, so no figure has an interval".to_owned(),
+        false => format!(
+            "{}, in each of which every cell is measured once and one twice, in an order drawn by \
+             lot",
+            counted(rest.rounds.into(), "round")
+        ),
+    }
 }
 
-/// All statements by their questions, and how sure they are.
-pub(crate) fn statements_text(shown: &Shown<'_>) -> String {
+/// All statements by their questions, and how sure they are, where a factor over `matters` matters.
+pub(crate) fn statements_text(rest: &Rest, matters: f64) -> String {
     let (mut text, mut question) = (String::new(), "");
-    for statement in shown.statements {
+    for statement in &rest.statements {
         if statement.question != question {
             question = statement.question;
             text += &format!("{question}\n");
         }
         text += &paragraph(&sentence(statement), "  ");
     }
-    if shown.is_modelled || shown.statements.is_empty() {
+    if rest.modelled || rest.statements.is_empty() {
         return text;
     }
-    let count = shown.statements.len();
-    let few = match shown.rounds < shown.rounds_least {
+    let count = rest.statements.len();
+    let few = match rest.rounds < rest.rounds_least {
         true => format!(
             " Of fewer than {} none can be certain: these are {}.",
-            counted(shown.rounds_least.into(), "round"),
-            shown.rounds
+            counted(rest.rounds_least.into(), "round"),
+            rest.rounds
         ),
         false => String::new(),
     };
@@ -52,9 +55,9 @@ pub(crate) fn statements_text(shown: &Shown<'_>) -> String {
              {count} (Bonferroni): every interval is one of {} %. A difference under {} doesn't \
              matter, and one that equals show too isn't told. The parts of a session's time have \
              the interval of their statement each.{few}",
-            share(shown.error),
-            decimal(100.0 * (1.0 - shown.error / count as f64), 2),
-            change_size(shown.matters),
+            share(rest.error),
+            decimal(100.0 * (1.0 - rest.error / count as f64), 2),
+            change_size(matters),
         ),
         "",
     )
@@ -110,10 +113,10 @@ fn factor(ratio: f64) -> String {
 }
 
 /// How far equals lie apart; nothing of a model, which has none.
-pub(crate) fn equals_text(equals: Option<Equals>, is_modelled: bool) -> String {
-    let Some(equals) = equals else {
+pub(crate) fn equals_text(rest: &Rest) -> String {
+    let Some(equals) = rest.equals else {
         let none = "There were no two rounds of equals, so how far equals lie apart isn't known.\n";
-        return if is_modelled { String::new() } else { none.to_owned() };
+        return if rest.modelled { String::new() } else { none.to_owned() };
     };
     let Equals { rounds, ratio, ratio_low, ratio_high, floor } = equals;
     let warning = match equals.differ() {
@@ -136,8 +139,22 @@ pub(crate) fn equals_text(equals: Option<Equals>, is_modelled: bool) -> String {
     )
 }
 
+/// The end of a report, from its commits on: they were looked for after the crash that `after`
+/// names. `synchronous` says what comes of it if asynchronous I/O isn't asynchronous on files.
+pub(crate) fn end_text(rest: &Rest, after: &str, synchronous: &str) -> String {
+    let mut text = commits_line(rest.commits, after);
+    text += &unaccounted_text(rest.unaccounted.as_ref());
+    text += &paragraph(&rest.chosen, "");
+    if !rest.asynchronous_files {
+        let what = "This system's asynchronous I/O isn't asynchronous on files";
+        text += &paragraph(&format!("{what}{synchronous}."), "");
+    }
+    text += &paragraph(&rest.machine, "");
+    text + &format!("commit {}\nto repeat it: {}\n", rest.commit, rest.command)
+}
+
 /// The session that left most of its time without a name, if there is one.
-pub(crate) fn unaccounted_text(most: Option<&Unaccounted>) -> String {
+fn unaccounted_text(most: Option<&Unaccounted>) -> String {
     let Some(most) = most else { return String::new() };
     let warning = if most.share > UNACCOUNTED_MAX { "WARNING: " } else { "" };
     paragraph(

@@ -6,41 +6,21 @@ use experiment::{Commits, Run};
 use serde::Serialize;
 
 use super::asked::{MATTERS, asked};
-use super::run::{Matrix, Place};
+use super::run::Matrix;
 use super::setting::Setting;
 use super::{NAME, text};
-use crate::cells::{
-    Asked, CellTime, Certainty, ERROR, Equals, Line, Statement, Unaccounted, compared, profile,
-    rounds_least,
-};
+use crate::cells::{Asked, CellTime, Certainty, Line, Place, Rest, Statement, compared, profile};
 
 /// The answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     experiment: &'static str,
-    pub(super) modelled: bool,
     pub(super) sessions: u32,
     pub(super) blocks: u64,
     pub(super) buffers: u64,
-    pub(super) rounds: u32,
     pub(super) cells: Vec<Row>,
-    /// The declared error of all statements together.
-    pub(super) error: f64,
-    pub(super) statements: Vec<Statement>,
-    /// With fewer rounds no statement is certain.
-    pub(super) rounds_least: u32,
-    pub(super) equals: Option<Equals>,
-    pub(super) commits: Commits,
-    pub(super) commits_lost: u64,
-    pub(super) unaccounted: Option<Unaccounted>,
-    pub(super) asynchronous_files: bool,
-    pub(super) redo_write: &'static str,
-    pub(super) log_writes_in_flight: u32,
-    #[serde(skip)]
-    pub(super) chosen: String,
-    pub(super) machine: String,
-    pub(super) commit: String,
-    pub(super) command: String,
+    #[serde(flatten)]
+    pub(super) rest: Rest,
 }
 
 /// A cell of the table.
@@ -88,39 +68,22 @@ impl Report {
     /// Of the rows of whole rounds.
     pub(super) fn of(rows: &[Run], matrix: &Matrix, place: Place) -> Report {
         let (size, settings) = (matrix.size, &matrix.settings[..]);
-        let (asked, equals) = (asked(settings), Equals::of(rows));
-        let certainty = match place.is_modelled {
-            true => Certainty::MODELLED,
-            false => Certainty::of(asked.len(), MATTERS, equals.map_or(1.0, |equals| equals.floor)),
-        };
+        let asked = asked(settings);
+        let certainty = Certainty::of_rows(asked.len(), MATTERS, rows, place.is_modelled);
         let statement = |asked: &Asked| Statement::of(asked, rows, certainty);
         let cells = settings.iter().enumerate().filter_map(|(level, setting)| {
             let runs: Vec<&Run> = compared(rows, level).collect();
             Row::of(setting, &runs, place.is_modelled)
         });
-        let commits = commits(rows);
+        let cells = cells.collect();
+        let statements = asked.iter().filter_map(statement).collect();
         Report {
             experiment: NAME,
-            modelled: place.is_modelled,
             sessions: size.sessions,
             blocks: size.blocks(),
             buffers: size.cache / ids::BlockSize::KIB_8.bytes() as u64,
-            rounds: rows.iter().map(|run| run.identity.round).max().unwrap_or(0),
-            cells: cells.collect(),
-            error: ERROR,
-            statements: asked.iter().filter_map(statement).collect(),
-            rounds_least: rounds_least(asked.len()),
-            equals,
-            commits,
-            commits_lost: commits.lost(),
-            unaccounted: Unaccounted::of(rows),
-            asynchronous_files: place.asynchronous_files,
-            redo_write: place.chosen.redo_write.name(),
-            log_writes_in_flight: place.chosen.log_writes_in_flight,
-            chosen: place.chosen.words(),
-            machine: place.machine,
-            commit: matrix.commit.clone(),
-            command: matrix.command.clone(),
+            cells,
+            rest: Rest::of(rows, asked.len(), statements, commits(rows), place),
         }
     }
 
@@ -139,12 +102,12 @@ impl Report {
 
     /// The largest share of a single session's time without a name, by size, in per cent.
     pub fn unaccounted_most(&self) -> f64 {
-        self.unaccounted.as_ref().map_or(0.0, |most| 100.0 * most.share)
+        self.rest.unaccounted.as_ref().map_or(0.0, |most| 100.0 * most.share)
     }
 
     /// The acknowledged commits, and those that were there after each crash.
     pub fn commits(&self) -> Commits {
-        self.commits
+        self.rest.commits
     }
 
     pub(super) fn row(&self, io: &str, writers: u32, slaves: u32) -> Option<&Row> {

@@ -1,12 +1,10 @@
 //! Reports of rows made by hand.
 
-use os::probe::DurableWrite;
-
 use super::super::measure::Size;
 use super::*;
 use crate::RunOn;
 use crate::cells::made_rows::rows;
-use crate::linux::Chosen;
+use crate::tests::{fits, place, says};
 
 fn report(rows: &[Run], is_modelled: bool) -> Report {
     let matrix = Matrix {
@@ -18,13 +16,7 @@ fn report(rows: &[Run], is_modelled: bool) -> Report {
         commit: "of a test".into(),
         command: "a test".into(),
     };
-    let place = Place {
-        machine: "a machine".into(),
-        is_modelled,
-        asynchronous_files: true,
-        chosen: Chosen { redo_write: DurableWrite::ALL[0], log_writes_in_flight: 4 },
-    };
-    Report::of(rows, &matrix, place)
+    Report::of(rows, &matrix, place(is_modelled))
 }
 
 /// More writers are quicker under `none`; the others are all the same.
@@ -39,11 +31,6 @@ fn planted(rounds: u32) -> Vec<Run> {
     })
 }
 
-fn says(text: &str, words: &str) {
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains(words), "{words}\n{text}");
-}
-
 #[test]
 fn a_report_says_what_is_certain_and_what_makes_it() {
     let report = report(&planted(10), false);
@@ -54,7 +41,7 @@ fn a_report_says_what_is_certain_and_what_makes_it() {
     says(&text, "shared over these 8 (Bonferroni): every interval is one of 99.38 %");
     says(&text, "Equals, one cell of each of 10 rounds");
     says(&text, "Redo is written with \"direct O_DSYNC\", 4 writes at once at most");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    fits(&text);
     assert!(report.json().contains("\"answer\":\"faster\""));
 }
 

@@ -3,7 +3,7 @@
 //! Callers: the binary's `lab`.
 
 use database::{Database, Options};
-use experiment::{LEVELS_MAX, Measured, Origin, Run, Step};
+use experiment::{Measured, Origin, Run, Step};
 use instance::Parameters;
 use std::path::Path;
 
@@ -17,11 +17,11 @@ use super::audit::audit;
 use super::measure::{Size, creation, load, measure, parameters};
 use super::report::Report;
 use super::setting::Setting;
-use crate::cells::{WORLD_SEED, rounds};
+use crate::cells::{Place, WORLD_SEED, rounds};
 use crate::checks;
 use crate::crash::crash;
 use crate::form::listed;
-use crate::linux::Chosen;
+use crate::linux::{Chosen, this_machine};
 use crate::model::Machine;
 use crate::scratch::Scratch;
 use crate::{Follower, RunOn};
@@ -50,14 +50,6 @@ pub struct Matrix {
     pub command: String,
 }
 
-/// Where it was measured, for the report.
-pub(super) struct Place {
-    pub(super) machine: String,
-    pub(super) is_modelled: bool,
-    pub(super) asynchronous_files: bool,
-    pub(super) chosen: Chosen,
-}
-
 /// Measures the table, and hands the follower a row for each run. None if it was told to stop; no
 /// database is left behind then.
 pub fn run(
@@ -66,11 +58,7 @@ pub fn run(
     follower: &mut dyn Follower,
     session: &Session,
 ) -> Result<Option<Report>, Stop> {
-    checks::rounds(matrix.size.rounds)?;
-    if matrix.settings.len() > LEVELS_MAX.into() {
-        let many = matrix.settings.len();
-        return Err(checks::invalid(format!("{many} cells are more than {LEVELS_MAX}")));
-    }
+    checks::table(matrix.size.rounds, matrix.settings.len())?;
     let is_modelled = matches!(matrix.run_on, RunOn::Model { .. });
     let rounds = rounds(matrix.settings.len(), matrix.size.rounds, !is_modelled, matrix.seed);
     let Some((mut world, chosen)) = World::prepare(matrix, told_to_stop, session)? else {
@@ -81,8 +69,11 @@ pub fn run(
         is_modelled,
         asynchronous_files: world.is_asynchronous(),
         chosen,
+        commit: matrix.commit.clone(),
+        command: matrix.command.clone(),
     };
-    let origin = origin(matrix, &place);
+    let work = format!("{:?}", Size { rounds: 1, ..matrix.size });
+    let origin = place.origin(NAME, &matrix.run_on, matrix.seed, work);
     let (mut rows, began) = (Vec::new(), session.now());
     for (before, round) in rounds.iter().enumerate() {
         if !is_modelled && before >= ROUNDS_LEAST && session.now().since(began) > BUDGET {
@@ -111,24 +102,6 @@ fn line(matrix: &Matrix, step: &Step, cells: usize) -> String {
         step.place,
         matrix.settings[step.level.index()].short()
     )
-}
-
-fn origin(matrix: &Matrix, place: &Place) -> Origin {
-    let (world, machine) = match &matrix.run_on {
-        RunOn::ThisMachine(_) => (experiment::World::Linux, place.machine.clone()),
-        RunOn::Model { machine, disk } => (
-            experiment::World::Simulated(machine.clone()),
-            format!("model {machine} with disk {disk}"),
-        ),
-    };
-    Origin {
-        experiment: NAME.to_owned(),
-        plan_seed: matrix.seed,
-        commit: matrix.commit.clone(),
-        machine,
-        world,
-        work: format!("{:?}", Size { rounds: 1, ..matrix.size }),
-    }
 }
 
 fn row(
@@ -227,13 +200,11 @@ impl<'s> World<'s> {
                     RunOn::ThisMachine(parent) => parent.as_path(),
                     RunOn::Model { .. } => Path::new("."),
                 };
-                let line = os::linux::machine::line();
-                let system = os::linux::machine::file_system(parent);
                 let pace = match &matrix.paced {
                     Some(model) => format!(", made as slow as the modelled disk {model}"),
                     None => String::new(),
                 };
-                format!("{line}; {system}{pace}")
+                this_machine(parent) + &pace
             }
         }
     }
@@ -297,12 +268,7 @@ const LOADING: Setting = Setting { io: FilesystemIo::SetAll, writers: 1, slaves:
 
 /// What an opening chooses by a probe, on the disk that cells have (LB61).
 fn choose(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<Chosen, Stop> {
-    let parameters = parameters(size, LOADING, true);
-    let options = Options { parameters, ..Options::default() };
-    let database = Database::open_in(disk, directory, &options, session)?;
-    let chosen = Chosen::of(&database);
-    database.shutdown_by(session)?;
-    Ok(chosen)
+    Chosen::by_opening(disk, directory, parameters(size, LOADING, true), session)
 }
 
 /// Measures on the first of the disks; looks for the commits on the second, the same one made not

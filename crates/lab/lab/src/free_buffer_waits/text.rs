@@ -2,57 +2,40 @@
 //!
 //! Callers: `report`.
 
-use report::number::{counted, grouped};
+use report::number::grouped;
 use report::{Table, paragraph};
 
 use super::NAME;
 use super::asked::MATTERS;
 use super::report::{Report, Row};
-use crate::cells::{Line, Shown, equals_text, statements_text, unaccounted_text};
-use crate::checks::{commits_line, lost_warning};
+use crate::cells::{Line, end_text, equals_text, rounds_text, statements_text};
+use crate::checks::lost_warning;
 
 /// The most lines of a profile in text.
 const LINES: usize = 8;
 
 pub(super) fn text(report: &Report) -> String {
     let mut text = head(report);
-    text += &lost_warning(report.commits);
+    text += &lost_warning(report.rest.commits);
     text += &format!("\n{}\n", table(report));
-    text += &statements_text(&shown_statements(report));
-    text += &equals_text(report.equals, report.modelled);
+    text += &statements_text(&report.rest, MATTERS);
+    text += &equals_text(&report.rest);
     for row in shown(report) {
         text += &format!("\nA session's time under\n{}\n{}", row.name, times(row));
     }
-    text += &format!("\n{}", commits_line(report.commits, "each cell's crash"));
-    text += &unaccounted_text(report.unaccounted.as_ref());
-    text += &paragraph(&report.chosen, "");
-    if !report.asynchronous_files {
-        text += &paragraph(
-            "This system's asynchronous I/O isn't asynchronous on files, so asynch is as none and \
-             setall as directio.",
-            "",
-        );
-    }
-    text += &paragraph(&report.machine, "");
-    text + &format!("commit {}\nto repeat it: {}\n", report.commit, report.command)
+    let same = ", so asynch is as none and setall as directio";
+    text + &format!("\n{}", end_text(&report.rest, "each cell's crash", same))
 }
 
 fn head(report: &Report) -> String {
-    let rounds = match report.modelled {
-        true => "modelled, once: a model repeats itself, so no figure has an interval".to_owned(),
-        false => format!(
-            "{}, in each of which every cell is measured once and one twice, in an order drawn by \
-             lot",
-            counted(report.rounds.into(), "round")
-        ),
-    };
     paragraph(
         &format!(
             "{NAME}: {} sessions change every row of a table each, {} blocks in {} buffers; \
-             {rounds}.",
+             {}.",
             report.sessions,
             grouped(report.blocks),
-            grouped(report.buffers)
+            grouped(report.buffers),
+            rounds_text(&report.rest)
         ),
         "",
     )
@@ -60,7 +43,7 @@ fn head(report: &Report) -> String {
 
 fn table(report: &Report) -> String {
     let mut table = Table::default();
-    let interval = if report.modelled { "" } else { "95 % interval" };
+    let interval = if report.rest.modelled { "" } else { "95 % interval" };
     table.row(["filesystemio", "writers", "slaves", "seconds", interval, "free buffer waits"]);
     for row in &report.cells {
         let interval = row.seconds_low.zip(row.seconds_high);
@@ -74,18 +57,6 @@ fn table(report: &Report) -> String {
         ]);
     }
     table.text()
-}
-
-/// What the statements rest on.
-fn shown_statements(report: &Report) -> Shown<'_> {
-    Shown {
-        statements: &report.statements,
-        rounds: report.rounds,
-        rounds_least: report.rounds_least,
-        error: report.error,
-        matters: MATTERS,
-        is_modelled: report.modelled,
-    }
 }
 
 fn times(row: &Row) -> String {

@@ -12,7 +12,7 @@ use super::report::Report;
 use crate::RunOn;
 use crate::checks;
 use crate::crash::crash;
-use crate::linux::Chosen;
+use crate::linux::{Chosen, this_machine};
 use crate::model::Machine;
 use crate::scratch::Scratch;
 
@@ -40,8 +40,7 @@ pub fn run(
     checks::rounds(curve.sizes.rounds)?;
     let (measured, machine) = match &curve.run_on {
         RunOn::ThisMachine(parent) => {
-            let line = os::linux::machine::line();
-            let machine = format!("{line}; {}", os::linux::machine::file_system(parent));
+            let machine = this_machine(parent);
             (here(parent, curve, told_to_stop, tell, session)?, machine)
         }
         RunOn::Model { machine, disk } => {
@@ -93,7 +92,7 @@ fn in_a_database(
         Ok(()) => database.shutdown_by(session)?,
         Err(stop) => return crash(database, session).and(Err(stop)),
     }
-    // A creation makes no probe.
+    // What this opening chooses, by its own probe or that of the creation, holds for all rounds.
     let database = Database::open_in(disk, directory, &options, session)?;
     let chosen = Chosen::of(&database);
     chosen.fix(&mut options.parameters);

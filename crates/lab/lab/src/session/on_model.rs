@@ -86,7 +86,7 @@ impl Asked<'_> {
     ) -> Result<(Execution<Stop>, Option<Audit>), Stop> {
         let (form, settings, origin) =
             (self.form.clone(), self.experiment.settings.clone(), origin.clone());
-        let (plan, blocks, rule) = (self.plan, self.blocks, self.rule);
+        let (plan, blocks, rule) = (self.plan, self.span.blocks, self.rule);
         let body = move |world: &sim::World, session: &Session| {
             let alternation = Alternation {
                 plan,
@@ -115,13 +115,13 @@ impl Asked<'_> {
             follower.notice(&format!(
                 "the budget of {} is of the model's own time: to simulate it may take longer or \
                  shorter",
-                self.budget
+                self.span.budget
             ));
         }
         if parts > 1 {
+            let others = parts - 1;
             follower.tell(&format!(
-                "{parts} parts: the model as it is, then {}",
-                SCHEDULING_FACTORS.map(|(_, change)| format!("with {change}")).join(" and ")
+                "{parts} parts: the model as it is, and {others} times with other costs"
             ));
         }
     }

@@ -169,20 +169,35 @@ impl Waiting {
     }
 }
 
+/// A database with the table, which was made this way.
+fn base(by: By) -> FileSystem {
+    let simulation = proof::machine(0, FileSystem::new(1 << 30), Perturbation::NONE);
+    let mut report = simulation.run(move |world, session| {
+        let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
+        let Options { creation, parameters, .. } = &options();
+        Instance::create(&disk, directory, creation, parameters, session).expect("created");
+        let opened = Database::open_in(&disk, directory, &options(), session);
+        let database = opened.expect("opened");
+        make(by, &mut database.connect_with(session)).expect("made");
+        database.shutdown_by(session).expect("in good order");
+    });
+    let mut disk = report.disks.remove("disk").expect("the machine has one disk");
+    disk.close_all();
+    report.result.unwrap_or_else(|failure| panic!("the base: {failure}"));
+    disk
+}
+
 /// Plays a case under many schedules.
 pub(crate) fn on_stage(case: impl Fn(&mut Play<'_>) + Clone + Send + 'static) {
+    let bases = By::ALL.map(base);
     for seed in 0..SEEDS {
-        let case = case.clone();
-        let simulation = proof::machine(seed, FileSystem::new(1 << 30), Perturbation::RACES);
+        let (case, at) = (case.clone(), (seed / 2 % 2) as usize);
+        let simulation = proof::machine(seed, bases[at].clone(), Perturbation::RACES);
         let report = simulation.run(move |world, session| {
-            let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-            let Options { creation, parameters, .. } = &options();
-            Instance::create(&disk, directory, creation, parameters, session).expect("created");
-            let opened = Database::open_in(&disk, directory, &options(), session);
+            let opened =
+                Database::open_in(&world.disk(), Path::new(DIRECTORY), &options(), session);
             let database = opened.expect("opened");
-            let by = By::ALL[(seed / 2 % 2) as usize];
-            let how = How { by, by_index: seed % 2 == 1, seed };
-            make(by, &mut database.connect_with(session)).expect("made");
+            let how = How { by: By::ALL[at], by_index: seed % 2 == 1, seed };
             let mut play = Play { database, session, how };
             case(&mut play);
             play.database.shutdown_by(session).expect("all actors have ended");

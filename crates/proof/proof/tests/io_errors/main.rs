@@ -17,7 +17,7 @@
 //! is given twice; a write or sync of redo, or of a data file by a database writer, that fails
 //! halts the instance. A creation that failed has left nothing.
 //!
-//! In release every 23rd N, in debug a few; every N by `cargo xbench soak io-errors`.
+//! In release every 53rd N, in debug a few; every N by `cargo xbench soak io-errors`.
 #![forbid(unsafe_code)]
 
 mod holds;
@@ -46,7 +46,7 @@ const STRIDE: &str = "FOREBAY_IO_ERRORS_STRIDE";
 #[expect(clippy::disallowed_methods, reason = "what a soak asks of a test is told from outside")]
 fn stride() -> u64 {
     let asked = std::env::var(STRIDE).ok().and_then(|stride| stride.parse().ok());
-    asked.unwrap_or(if cfg!(debug_assertions) { 101 } else { 23 }).max(1)
+    asked.unwrap_or(if cfg!(debug_assertions) { 101 } else { 53 }).max(1)
 }
 
 fn machine(seed: u64, content: FileSystem) -> Simulation {

@@ -4,6 +4,8 @@
 //! ```text
 //!   p ◀── t ◀── c: goes with its row of t        src: half of its keys are in t
 //!           ◀── k: keeps its row of t            o: alone, to be altered
+//!     ◀── i: its numbers are an identity's       e: the rows of src, in a file
+//!   src ◀── y ◀── z: views
 //!   turns, beside: written by the session itself, and by its neighbour
 //! ```
 
@@ -39,10 +41,13 @@ const MADE: &[&str] = &[
     "create table src (id bigint primary key, code varchar(40), v bigint)",
     "create table o (id bigint primary key, t bigint, extra integer default 5)",
     "create index o_by_t on o (t)",
+    "create table i (id bigint generated always as identity primary key, p bigint references p)",
     "create table turns (id bigint primary key, n bigint)",
     "create table beside (id bigint primary key, n bigint)",
     "create sequence s",
     "create view w as select id, v from t where v > 10",
+    "create view y as select id from src",
+    "create view z as select id from y where id > 40",
     "comment on table t is 'rows that are changed'",
     "insert into p select g, 'p' || g from generate_series(1, 5) g",
     "insert into t select g, 'code ' || g, g, 1 + g % 5, rpad('x', 150, 'y') \
@@ -51,6 +56,11 @@ const MADE: &[&str] = &[
     "insert into c select g, 1 + g % 60 from generate_series(1, 30) g",
     "insert into src select g, 'src ' || g, g from generate_series(31, 90) g",
     "insert into o (id, t) select g, g from generate_series(1, 60) g",
+    "insert into i (p) select 1 + g % 5 from generate_series(1, 30) g",
+    "copy (select id, code, v from src order by id) to '/db/src.csv' csv",
+    "create external table e (id bigint, code varchar(40), v bigint) \
+     location 'src.csv' directory '/db' format csv",
+    "analyze o",
     "insert into turns values (1, 0)",
     "insert into beside values (1, 0)",
 ];

@@ -27,6 +27,17 @@ pub(crate) struct Ended {
     pub(crate) turns: u64,
 }
 
+impl Ended {
+    /// Adds what came up of another kind.
+    pub(crate) fn add(&mut self, other: &Ended) {
+        let Ended { tries, ended, worlds, turns } = *other;
+        self.tries += tries;
+        self.ended += ended;
+        self.worlds += worlds;
+        self.turns += turns;
+    }
+}
+
 /// Moments of a statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
@@ -52,7 +63,7 @@ pub(crate) fn cancelled(
             let database = open(how.failpoints, world, session)?;
             let sums = match inside.class {
                 Class::Definition => Vec::new(),
-                Class::Rows | Class::Query => known.sums.to_vec(),
+                Class::Rows | Class::Query | Class::Lock => known.sums.to_vec(),
             };
             let expected = Expected { sums, may_fail: false };
             let mut stage = Stage::new(world, &database, expected, session)?;
@@ -62,10 +73,7 @@ pub(crate) fn cancelled(
             shut(database, world, session)?;
             Ok(ended)
         })?;
-        all.worlds += 1;
-        all.tries += ended.counts.tries;
-        all.ended += ended.counts.ended;
-        all.turns += ended.counts.turns;
+        all.add(&Ended { worlds: 1, ..ended.counts });
         left.from = ended.next;
     }
     Ok(all)
@@ -90,10 +98,7 @@ fn until_done(
     let mut counts = Ended::default();
     for moment in (from..count).step_by(stride as usize) {
         let number = moment / stride;
-        let mode = match kind.class {
-            Class::Definition => Mode::Alone,
-            Class::Rows | Class::Query => [Mode::Alone, Mode::Within][(number % 2) as usize],
-        };
+        let mode = kind.class.mode(number);
         let after = Nanos(probe.took.0 * moment / count);
         let disturbance = match number % TIME_OUT_ONE_IN {
             9 => Disturbance::TimeOut(after),

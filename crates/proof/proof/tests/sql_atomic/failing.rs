@@ -82,7 +82,7 @@ fn until_it_ends(
 ) -> Result<InWorld, String> {
     let sums = match kind.class {
         Class::Definition => Vec::new(),
-        Class::Rows | Class::Query => probe.sums.to_vec(),
+        Class::Rows | Class::Query | Class::Lock => probe.sums.to_vec(),
     };
     let mut stage = Stage::new(world, &database, Expected { sums, may_fail: true }, session)?;
     let base = stage.picture()?;
@@ -90,10 +90,7 @@ fn until_it_ends(
     loop {
         let number = n / places.stride;
         let fault = FAULTS[(number % 2) as usize];
-        let mode = match kind.class {
-            Class::Definition => Mode::Alone,
-            Class::Rows | Class::Query => [Mode::Alone, Mode::Within][(number / 2 % 2) as usize],
-        };
+        let mode = kind.class.mode(number / 2);
         let disturbance = Disturbance::Fault(n, fault);
         let came = stage.try_once(kind, &(kind.whole)(), mode, disturbance, &base);
         counts.tries += 1;

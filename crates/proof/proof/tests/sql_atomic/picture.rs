@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use database::{Connection, Database, Error, OwnedValue, Value};
+use database::{Connection, Database, Error, ObjectId, OwnedValue, Value};
 use os::Session;
 use sim::World;
 
@@ -49,7 +49,7 @@ const DICTIONARY: &[(&str, &str)] = &[
     (
         "sequences",
         "select sequence_name, min_value, max_value, increment_by, cycle_flag, cache_size, \
-         start_value from user_sequences order by 1",
+         start_value, last_number from user_sequences order by 1",
     ),
     ("views", "select view_name, text from user_views order by 1"),
     ("kinds of objects", "select object_type, object_name from user_objects order by 1, 2"),
@@ -122,7 +122,8 @@ impl Picture {
         for (label, text) in OF_THIS_WORLD {
             picture.add(&format!("{WORLD}{label}"), text_of(observer, text)?);
         }
-        picture.add_rows(observer)?;
+        picture.add_said(database, session);
+        picture.add_rows(observer, database, session)?;
         picture.add_held(observer, database, world, session)?;
         Ok(picture)
     }
@@ -131,18 +132,41 @@ impl Picture {
         self.0.insert(label.to_string(), text);
     }
 
+    /// What is said of columns and indexes besides their definitions, and no view shows.
+    fn add_said(&mut self, database: &Database, session: &Session) {
+        let catalog = database.catalog();
+        let (mut comments, mut statistics) = (Vec::new(), Vec::new());
+        for table in catalog.definitions(session) {
+            let object = ObjectId::Table(table.object);
+            for (place, column) in table.columns.iter().enumerate() {
+                let comment = catalog.comment(object, Some(place), session);
+                comments.extend(comment.map(|it| format!("{}|{}|{it}", table.name, column.name)));
+            }
+            let of = catalog.statistics(table.object, session);
+            let said = of.map(|of| format!("{}|{:?}|{:?}", table.name, of.columns, of.indexes));
+            statistics.extend(said);
+        }
+        self.add("comments on columns", comments.join("\n"));
+        self.add(&format!("{WORLD}statistics of columns"), statistics.join("\n"));
+    }
+
     /// The rows of all tables but those of the sessions' turns; each index has them too.
-    fn add_rows(&mut self, observer: &mut Connection<'_>) -> Result<(), String> {
-        let tables = "select table_name from user_tables order by 1";
-        for table in lines(observer, tables).map_err(says(tables))? {
-            if [TURNS, BESIDE].contains(&table.as_str()) {
+    fn add_rows(
+        &mut self,
+        observer: &mut Connection<'_>,
+        database: &Database,
+        session: &Session,
+    ) -> Result<(), String> {
+        let tables = database.catalog().definitions(session);
+        for table in tables.iter().map(|table| table.name.as_str()) {
+            if [TURNS, BESIDE].contains(&table) {
                 continue;
             }
             let key = |row: &database::Row<'_>| -> Result<(i64, ()), String> {
                 let id = row.get_i64(0).ok_or("a primary key is NULL")?;
                 Ok((id, ()))
             };
-            proof::held(observer, &table, key).map_err(|wrong| wrong.0)?;
+            proof::held(observer, table, key).map_err(|wrong| wrong.0)?;
             let mut rows = lines(observer, &format!("select * from {table}"))
                 .map_err(says("rows can't be read"))?;
             rows.sort_unstable();

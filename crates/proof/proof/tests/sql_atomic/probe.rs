@@ -11,7 +11,7 @@ use crate::bed::{How, in_world, open, shut};
 use crate::kinds::Kind;
 use crate::neighbour::{Expected, sum};
 use crate::picture::Picture;
-use crate::stage::{Came, Disturbance, Mode, Stage};
+use crate::stage::{Came, Disturbance, Stage};
 
 /// What is known of a kind.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Probe {
     pub(crate) sums: [String; 2],
 }
 
-/// Does a statement of this kind, alone.
+/// Does a statement of this kind, alone if it can be.
 pub(crate) fn probe(kind: &Arc<Kind>, base: &FileSystem) -> Result<Probe, String> {
     let inside = Arc::clone(kind);
     let how = How { perturbation: Perturbation::NONE, ..How::of(0) };
@@ -34,7 +34,7 @@ pub(crate) fn probe(kind: &Arc<Kind>, base: &FileSystem) -> Result<Probe, String
         let before = stage.picture()?;
         // A statement that drops the table has no sum behind it.
         let sum_before = sum(stage.observer())?;
-        let (mode, nothing) = (Mode::Alone, Disturbance::Nothing);
+        let (mode, nothing) = (inside.class.mode(0), Disturbance::Nothing);
         let came = stage.try_once(&inside, &(inside.whole)(), mode, nothing, &before)?;
         if !matches!(came, Came::Done) {
             return Err(format!("a sound statement isn't done: {came:?}"));

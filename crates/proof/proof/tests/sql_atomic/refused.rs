@@ -24,7 +24,9 @@ pub(crate) fn refused(
         let sums = match inside.class {
             // What is defined isn't to be read meanwhile.
             Class::Definition => Vec::new(),
-            Class::Rows | Class::Query => vec![sum(&mut database.connect_with(session))?],
+            Class::Rows | Class::Query | Class::Lock => {
+                vec![sum(&mut database.connect_with(session))?]
+            }
         };
         let expected = Expected { sums, may_fail: false };
         let mut stage = Stage::new(world, &database, expected, session)?;
@@ -33,7 +35,7 @@ pub(crate) fn refused(
         let nothing = Disturbance::Nothing;
         let mode = match inside.class {
             Class::Definition => Mode::Alone,
-            Class::Rows | Class::Query => Mode::Within,
+            Class::Rows | Class::Query | Class::Lock => Mode::Within,
         };
         let before = stage.picture()?;
         let came = stage.try_once(&inside, &(inside.whole)(), mode, nothing, &before)?;
@@ -57,10 +59,7 @@ fn by_rows(stage: &mut Stage<'_>, kind: &Kind, seed: u64, stride: u64) -> Result
                 continue;
             }
             count += 1;
-            let mode = match kind.class {
-                Class::Definition => Mode::Alone,
-                Class::Rows | Class::Query => [Mode::Alone, Mode::Within][(count % 2) as usize],
-            };
+            let mode = kind.class.mode(count);
             let by_row = by_row(stage, kind, one, row, mode, &base);
             by_row.map_err(|what| {
                 let Statement { text, .. } = (one.statement)(row);

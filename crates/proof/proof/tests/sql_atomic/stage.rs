@@ -269,7 +269,7 @@ impl<'w> Stage<'w> {
 
     /// What the session itself sees: rows, and keys by indexes.
     fn seen(&mut self) -> Result<Vec<String>, String> {
-        const TABLES: [&str; 7] = ["p", "t", "c", "k", "src", "o", "turns"];
+        const TABLES: [&str; 8] = ["p", "t", "c", "k", "src", "o", "i", "turns"];
         const BY_INDEXES: [&str; 3] = [
             "select v, id from t where v > -1000 order by v, id desc",
             "select code from t where code >= '' order by code",

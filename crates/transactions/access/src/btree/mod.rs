@@ -8,7 +8,7 @@
 //!   leaf ─▶ leaf ─▶ leaf ─▶ leaf
 //! ```
 //!
-//! Rules BT1 to BT42 are in the README.
+//! Rules BT1 to BT44 are in the README.
 //!
 //! Callers: users of tables that have indexes.
 //! Sources: Lehman & Yao, "Efficient Locking for Concurrent Operations on B-Trees" (TODS '81);

@@ -37,6 +37,7 @@ pub(super) enum SlotKind {
 }
 
 impl SlotKind {
+    #[inline]
     pub(super) fn flag(self) -> u8 {
         match self {
             SlotKind::Row => ROW,
@@ -45,6 +46,7 @@ impl SlotKind {
     }
 
     /// Whether the slot has that, and it isn't deleted.
+    #[inline]
     pub(super) fn is_in(self, slot: &DataSlot) -> bool {
         slot.flags & (self.flag() | DataSlot::DELETED) == self.flag()
     }

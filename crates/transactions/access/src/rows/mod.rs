@@ -18,6 +18,7 @@ mod sample;
 mod scan;
 mod together;
 mod version;
+mod visit;
 
 use std::sync::Arc;
 
@@ -45,6 +46,7 @@ use change::SlotKind;
 pub use load::HeapLoader;
 pub use sample::Sampled;
 pub use scan::HeapScan;
+pub use visit::{BlockRow, BlockRows, EachRow, RowVisit};
 
 /// How many hundredths of a block inserts leave free, for rows that grow.
 const PCTFREE: usize = 10;
@@ -105,6 +107,16 @@ impl Heap {
     /// The heap's blocks that were handed out, as runs of neighbours; the first is the header.
     pub fn runs(&self, session: &Session) -> Result<Vec<Blocks>, Stop> {
         self.space.blocks(self.header, session)
+    }
+
+    /// How many blocks were handed out to the heap, with the header: by one get.
+    pub fn handed_out(&self, session: &Session) -> Result<u32, Stop> {
+        self.space.handed_out(self.header, session)
+    }
+
+    /// The size of its blocks.
+    pub fn block_size(&self) -> BlockSize {
+        self.block_size
     }
 
     fn filler(&self) -> Filler<'_> {

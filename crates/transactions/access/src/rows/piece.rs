@@ -55,6 +55,7 @@ pub(crate) struct Piece<'a> {
 }
 
 /// The row, or piece, in a slot.
+#[inline]
 pub(crate) fn piece_of(block: &[u8], slot: DataSlot) -> Piece<'_> {
     let bytes = block::bytes_of(block, slot);
     if slot.flags & NEXT != 0 {

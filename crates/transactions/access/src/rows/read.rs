@@ -12,6 +12,7 @@ use txn::{CrCopy, View, block};
 use super::Heap;
 use super::change::SlotKind;
 use super::piece::piece_of;
+use super::visit::{BlockRows, EachRow, RowVisit};
 use crate::RowAddress;
 use crate::free_map::map_of;
 use crate::inserter::{block_at, number_of};
@@ -174,6 +175,17 @@ impl Heap {
         visit: &mut dyn FnMut(RowAddress, &[u8]),
         session: &Session,
     ) -> Result<(), Stop> {
+        self.visit_all(view, address, &mut EachRow::new(visit), session)
+    }
+
+    /// As [`visit_block`](Self::visit_block), for the rows of a block at once.
+    pub(super) fn visit_all(
+        &self,
+        view: View,
+        address: Dba,
+        visit: &mut dyn RowVisit,
+        session: &Session,
+    ) -> Result<(), Stop> {
         let mut look = |block: &[u8]| self.visit_whole(address, block, visit, session);
         let parts = self.read_block(address, &[], view, &mut look, session)?;
         self.visit_parts(view, parts, visit, session)
@@ -184,26 +196,16 @@ impl Heap {
         &self,
         address: Dba,
         block: &[u8],
-        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        visit: &mut dyn RowVisit,
         session: &Session,
     ) -> Vec<RowAddress> {
-        let mut parts = Vec::new();
         if !self.is_its(block) {
-            return parts;
+            return Vec::new();
         }
-        let directory = block::directory(block);
-        session.charge(Cost::RowRead, directory.len() as u64);
-        for (slot, number) in directory.iter().zip(0..) {
-            if SlotKind::Row.is_in(slot) {
-                let row = RowAddress { block: address, slot: number };
-                let piece = piece_of(block, *slot);
-                match piece.next {
-                    None => visit(row, piece.data),
-                    Some(_) => parts.push(row),
-                }
-            }
-        }
-        parts
+        session.charge(Cost::RowRead, block::slots(block).into());
+        let mut rows = BlockRows::of(address, block);
+        visit.block(&mut rows);
+        rows.into_parts()
     }
 
     /// Visits rows that are in pieces.
@@ -211,11 +213,11 @@ impl Heap {
         &self,
         view: View,
         parts: Vec<RowAddress>,
-        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        visit: &mut dyn RowVisit,
         session: &Session,
     ) -> Result<(), Stop> {
         for address in parts {
-            self.fetch(view, address, &mut |row| visit(address, row), session)?;
+            self.fetch(view, address, &mut |row| visit.row(address, row), session)?;
         }
         Ok(())
     }

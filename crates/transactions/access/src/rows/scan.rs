@@ -23,8 +23,7 @@ use stop::{Stop, check_call};
 use txn::{CrCopy, View};
 use waits::LongWork;
 
-use super::Heap;
-use crate::RowAddress;
+use super::{Heap, RowVisit};
 use crate::inserter::after;
 use crate::lost::dropped;
 
@@ -77,7 +76,7 @@ impl Heap {
     pub fn visit(
         &self,
         view: View,
-        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        visit: &mut dyn RowVisit,
         session: &Session,
     ) -> Result<(), Stop> {
         let spans = self.spans(session)?;
@@ -89,7 +88,7 @@ impl Heap {
             cache.end_direct(scan, session);
             return visited.map(drop);
         }
-        let mut visit = |block| self.visit_block(view, block, visit, session).map(|()| true);
+        let mut visit = |block| self.visit_all(view, block, visit, session).map(|()| true);
         self.each_of(spans, &mut visit, session).map(drop)
     }
 
@@ -105,7 +104,7 @@ impl Heap {
         &self,
         scan: &mut HeapScan,
         view: View,
-        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        visit: &mut dyn RowVisit,
         session: &Session,
     ) -> Result<bool, Stop> {
         if scan.object != self.object {
@@ -130,7 +129,7 @@ impl Heap {
         &self,
         way: &mut Way,
         view: View,
-        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        visit: &mut dyn RowVisit,
         session: &Session,
     ) -> Result<bool, Stop> {
         if let Way::NotBegun = way {
@@ -152,7 +151,7 @@ impl Heap {
                     return Ok(false);
                 };
                 check_call(session)?;
-                let visited = self.visit_block(view, block, visit, session);
+                let visited = self.visit_all(view, block, visit, session);
                 self.or_without_rows(block, visited.map(|()| true), session)
             }
         }
@@ -236,7 +235,7 @@ impl Heap {
         scan: &mut DirectScan,
         view: View,
         bytes_max: u64,
-        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        visit: &mut dyn RowVisit,
         session: &Session,
     ) -> Result<bool, Stop> {
         let cache = self.transactions.changes().cache();
@@ -260,7 +259,7 @@ impl Heap {
         view: View,
         copy: &mut Vec<u8>,
         foreign: &mut Vec<Dba>,
-        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        visit: &mut dyn RowVisit,
         session: &Session,
     ) -> Result<(), Stop> {
         let transactions = &self.transactions;
@@ -268,7 +267,7 @@ impl Heap {
             check_call(session)?;
             let Some(block) = bytes else {
                 if !self.has_no_rows(address, session)? {
-                    self.visit_block(view, address, visit, session)?;
+                    self.visit_all(view, address, visit, session)?;
                 }
                 continue;
             };
@@ -285,7 +284,7 @@ impl Heap {
                     CrCopy::Consistent => self.visit_whole(address, copy, visit, session),
                     // The change was rolled back since the block was written.
                     CrCopy::UndoGone(_) => {
-                        self.visit_block(view, address, visit, session)?;
+                        self.visit_all(view, address, visit, session)?;
                         continue;
                     }
                 }

@@ -1,6 +1,7 @@
 //! Locks with transactions that do nothing but lock.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ids::{Dba, TxnId};
 use latch::Shared64;
@@ -103,6 +104,16 @@ pub(crate) fn racy(seed: u64) -> Simulation {
     simulation.perturbation = Perturbation::RACES;
     simulation.machine.cpus = 1 + (seed % 4) as u16;
     simulation.time_limit_ns = 600_000_000_000;
+    simulation
+}
+
+/// The same for locks that are broken by a failpoint. A session that waits outside of the simulated
+/// machine is given up soon, in real time: it waits for ever.
+pub(crate) fn racy_with(seed: u64, failpoints: Failpoints) -> Simulation {
+    let mut simulation = racy(seed);
+    if failpoints != Failpoints::NONE {
+        simulation.stuck_after = Duration::from_secs(2);
+    }
     simulation
 }
 

@@ -13,7 +13,7 @@ use testbed::{Dice, pause};
 use txn::{LockWait, TableMode};
 use waits::{Nanos, WaitEvent};
 
-use crate::common::{Bed, SETTLED, racy, settle, start};
+use crate::common::{Bed, SETTLED, racy_with, settle, start};
 use crate::model::{Manner, Model, Outcome, Step};
 
 const STEPS: u64 = 120;
@@ -185,7 +185,8 @@ fn random_step(dice: &mut Dice, user: usize, users: usize, tables: usize) -> Ste
 
 /// Runs a program against the model. Returns the number of deadlocks.
 pub(crate) fn run(seed: u64, failpoints: Failpoints) -> Result<u64, Failure> {
-    racy(seed).run(move |world, session| drive(world, session, seed, failpoints)).result
+    let simulation = racy_with(seed, failpoints);
+    simulation.run(move |world, session| drive(world, session, seed, failpoints)).result
 }
 
 /// Tables, rows, conversions and limited waits of two to eight sessions: each waits and goes on

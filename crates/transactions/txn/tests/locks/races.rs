@@ -14,7 +14,7 @@ use testbed::Dice;
 use txn::{LockWait, TableMode};
 use waits::{SessionKind, Statistic, WaitEvent};
 
-use crate::common::{Bed, kind, racy, start};
+use crate::common::{Bed, kind, racy_with, start};
 
 const TRANSACTIONS: u64 = 12;
 const ROWS: u64 = 4;
@@ -183,7 +183,7 @@ fn race(os: &Os, users: u16, seed: u64, failpoints: Failpoints, session: &Sessio
 
 /// Runs the sessions in a schedule bent by the seed.
 pub(crate) fn run(seed: u64, failpoints: Failpoints) -> Result<[u64; 2], Failure> {
-    let report = racy(seed).run(move |world, session| {
+    let report = racy_with(seed, failpoints).run(move |world, session| {
         let ran = race(world.os(), 2 + (seed % 7) as u16, seed, failpoints, session);
         let totals = world.os().totals();
         for event in [WaitEvent::EnqTxRowLock, WaitEvent::EnqTmContention] {

@@ -22,7 +22,9 @@ pub(super) fn kinds() -> Vec<Kind> {
     let mut all = vec![create_table(), create_table_as(), create_index(), create_unique_index()];
     all.extend(altered());
     all.extend(altered_columns());
+    all.extend(altered_otherwise());
     all.extend(simple());
+    all.extend(seldom());
     all
 }
 
@@ -154,6 +156,36 @@ fn altered_columns() -> [Kind; 8] {
     ]
 }
 
+/// Alterations that no row has to do with.
+fn altered_otherwise() -> [Kind; 6] {
+    [
+        definition("alter table rename constraint", || {
+            of("alter table t rename constraint t_v to n")
+        })
+        .refused("a constraint of this name", |_| {
+            of("alter table t rename constraint t_v to t_code")
+        }),
+        definition("alter table drop primary key", || of("alter table o drop primary key")),
+        definition("alter table drop constraint cascade", || {
+            of("alter table t drop constraint t_pk cascade")
+        })
+        .refused("foreign keys", |_| of("alter table t drop constraint t_pk")),
+        definition("alter table drop not null", || {
+            of("alter table t alter column v drop not null")
+        })
+        .refused("a primary key", |_| of("alter table t alter column id drop not null")),
+        definition("alter table drop default", || {
+            of("alter table o alter column extra drop default")
+        }),
+        definition("alter table set default to an expression", || {
+            of("alter table o alter column extra set default nextval('s')")
+        })
+        .refused("a sequence that isn't there", |_| {
+            of("alter table o alter column extra set default nextval('nothing')")
+        }),
+    ]
+}
+
 /// Those that no row has to do with.
 fn simple() -> [Kind; 13] {
     [
@@ -177,5 +209,33 @@ fn simple() -> [Kind; 13] {
         definition("drop view", || of("drop view w")),
         definition("comment", || of("comment on column t.v is 'a number'")),
         definition("analyze", || of("analyze t")),
+    ]
+}
+
+/// Forms of these that are seldom written.
+fn seldom() -> [Kind; 8] {
+    [
+        definition("truncate restart identity cascade", || {
+            of("truncate table p restart identity cascade")
+        })
+        .refused("rows that refer to it", |_| of("truncate table p restart identity")),
+        definition("truncate of several", || of("truncate table o, i restart identity"))
+            .refused("rows that refer to the last", |_| of("truncate table o, i, p")),
+        definition("alter sequence restart", || {
+            of("alter sequence s restart with 50 cache 7 maxvalue 1000 cycle")
+        })
+        .refused("a value beyond its end", |_| of("alter sequence s maxvalue 5 restart with 50")),
+        definition("create or replace view that is read", || {
+            of("create or replace view y as select id, v from src")
+        })
+        .refused("a column that another view reads", |_| {
+            of("create or replace view y as select v from src")
+        }),
+        definition("drop view cascade", || of("drop view y cascade"))
+            .refused("a view that reads it", |_| of("drop view y")),
+        definition("comment that is taken away", || of("comment on table t is null")),
+        definition("analyze of columns", || of("analyze o (t, extra)"))
+            .refused("a column that isn't there", |_| of("analyze o (t, nothing)")),
+        definition("analyze delete statistics", || of("analyze table o delete statistics")),
     ]
 }

@@ -3,14 +3,18 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `rows` | statements that change, lock or read rows |
+//! | `files` | statements about files and clients |
 //! | `definitions` | statements that define something |
 
 mod definitions;
+mod files;
 mod rows;
 
 use std::ops::RangeInclusive;
 
 use database::SqlState;
+
+use crate::stage::Mode;
 
 /// What becomes of the database by a statement that is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,8 +23,22 @@ pub(crate) enum Class {
     Rows,
     /// Nothing does.
     Query,
-    /// A definition changes: it is a transaction of its own.
+    /// Tables are locked, which is done within a transaction alone.
+    Lock,
+    /// A definition changes, or a file is made: no transaction takes it back.
     Definition,
+}
+
+impl Class {
+    /// How a statement is tried for this time, from 0: where it can be, alone and within a
+    /// transaction in turn.
+    pub(crate) fn mode(self, number: u64) -> Mode {
+        match self {
+            Class::Definition => Mode::Alone,
+            Class::Lock => Mode::Within,
+            Class::Rows | Class::Query => [Mode::Alone, Mode::Within][(number % 2) as usize],
+        }
+    }
 }
 
 /// A statement.
@@ -116,6 +134,7 @@ impl Kind {
 /// All kinds.
 pub(crate) fn kinds() -> Vec<Kind> {
     let mut all = rows::kinds();
+    all.extend(files::kinds());
     all.extend(definitions::kinds());
     all
 }
@@ -124,7 +143,124 @@ pub(crate) fn kinds() -> Vec<Kind> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use syntax::{Statement as Parsed, TableAction};
+
     use super::*;
+
+    /// What is to be tried.
+    const WORDS: &[&str] = &[
+        "ALTER INDEX",
+        "ALTER SEQUENCE",
+        "ANALYZE",
+        "COMMENT",
+        "COPY",
+        "CREATE EXTERNAL TABLE",
+        "CREATE INDEX",
+        "CREATE SEQUENCE",
+        "CREATE TABLE",
+        "CREATE VIEW",
+        "DELETE",
+        "DROP EXTERNAL TABLE",
+        "DROP INDEX",
+        "DROP SEQUENCE",
+        "DROP TABLE",
+        "DROP VIEW",
+        "EXPLAIN",
+        "INSERT",
+        "LOCK TABLE",
+        "MERGE",
+        "SELECT",
+        "TRUNCATE TABLE",
+        "UPDATE",
+        "add column",
+        "add constraint",
+        "drop column",
+        "drop constraint",
+        "drop primary key",
+        "rename column",
+        "rename constraint",
+        "rename table",
+        "set default",
+        "set not null",
+        "set type",
+    ];
+
+    /// A statement's word; none if there is nothing to try. A new kind of statement has to say.
+    fn word(statement: &Parsed) -> Option<&'static str> {
+        match statement {
+            Parsed::AlterTable(alter) => alter.actions.first().and_then(word_of_action),
+            Parsed::Query(_)
+            | Parsed::Insert(_)
+            | Parsed::Update(_)
+            | Parsed::Delete(_)
+            | Parsed::Merge(_)
+            | Parsed::CreateTable(_)
+            | Parsed::CreateExternalTable(_)
+            | Parsed::CreateIndex(_)
+            | Parsed::CreateView(_)
+            | Parsed::CreateSequence(_)
+            | Parsed::AlterIndex(_)
+            | Parsed::AlterSequence(_)
+            | Parsed::Drop(_)
+            | Parsed::Truncate(_)
+            | Parsed::Comment(_)
+            | Parsed::Analyze(_)
+            | Parsed::Explain(_)
+            | Parsed::LockTable(_)
+            | Parsed::Copy(_) => Some(statement.tag()),
+            // There is one schema; the crash sweep makes data files; the others are about the
+            // instance, about transactions themselves, or the session's own.
+            Parsed::CreateSchema(_)
+            | Parsed::CreateTablespace(_)
+            | Parsed::AlterTablespace(_)
+            | Parsed::AlterSystem(_)
+            | Parsed::Kill(_)
+            | Parsed::Begin(_)
+            | Parsed::Commit(_)
+            | Parsed::Rollback
+            | Parsed::Savepoint(_)
+            | Parsed::RollbackTo(_)
+            | Parsed::Release(_)
+            | Parsed::SetTransaction(_)
+            | Parsed::SetTransactions(_)
+            | Parsed::AlterSession(_)
+            | Parsed::Set(_)
+            | Parsed::Show(_)
+            | Parsed::Prepare(_)
+            | Parsed::Execute(_)
+            | Parsed::Deallocate(_) => None,
+        }
+    }
+
+    fn word_of_action(action: &TableAction) -> Option<&'static str> {
+        Some(match action {
+            TableAction::AddColumn { .. } => "add column",
+            TableAction::DropColumn { .. } => "drop column",
+            TableAction::AddConstraint(_) => "add constraint",
+            TableAction::DropConstraint { .. } => "drop constraint",
+            TableAction::DropPrimaryKey { .. } => "drop primary key",
+            TableAction::SetDefault { .. } => "set default",
+            TableAction::SetNotNull { .. } => "set not null",
+            TableAction::SetType { .. } => "set type",
+            TableAction::RenameTable(_) => "rename table",
+            TableAction::RenameColumn { .. } => "rename column",
+            TableAction::RenameConstraint { .. } => "rename constraint",
+            // They aren't there.
+            TableAction::AddIdentity { .. } | TableAction::DropIdentity { .. } => return None,
+        })
+    }
+
+    #[test]
+    fn every_kind_of_statement_of_the_parser_is_tried() {
+        let all = kinds();
+        let words = all.iter().map(|kind| {
+            let text = (kind.whole)().text;
+            let parsed = syntax::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            word(&parsed.statement).unwrap_or_else(|| panic!("{text}: there is nothing to try"))
+        });
+        let words: BTreeSet<&str> = words.collect();
+        assert_eq!(words.into_iter().collect::<Vec<_>>(), WORDS);
+    }
 
     #[test]
     fn kinds_have_names_of_their_own_and_say_where_they_break() {

@@ -15,7 +15,7 @@ const NULL: SqlState = SqlState::NOT_NULL_VIOLATION;
 const LONG: SqlState = SqlState::STRING_DATA_RIGHT_TRUNCATION;
 const TWICE: SqlState = SqlState::CARDINALITY_VIOLATION;
 
-/// Rows that an INSERT with VALUES, or a COPY, has.
+/// Rows that an INSERT with VALUES has.
 const NEW: i64 = 20;
 
 fn of(text: impl Into<String>) -> Statement {
@@ -36,7 +36,8 @@ pub(super) fn kinds() -> Vec<Kind> {
         update_returning(),
     ];
     all.extend([delete(), delete_using(), delete_returning(), merge(), merge_returning()]);
-    all.extend([for_update(), copy(), explained(), joined(), grouped()]);
+    all.extend([update_subquery(), for_update(), lock_table(), explained()]);
+    all.extend([joined(), with_ties(), grouped(), without()]);
     all
 }
 
@@ -356,24 +357,23 @@ fn for_update() -> Kind {
     })
 }
 
-/// The lines of a file, of which the `k`-th is another one.
-fn copied(k: i64, broken: &str) -> Statement {
-    let line = |number: i64| match number == k {
-        true => format!("{broken}\n"),
-        false => format!("{},new {number},{number},1\n", 100 + number),
-    };
-    let bytes: String = (1..=NEW).map(line).collect();
-    Statement { text: "copy t (id, code, v, up) from stdin csv".to_string(), bytes: Some(bytes) }
+/// The subquery has one row, or none.
+fn update_subquery() -> Kind {
+    Kind::of("update with a subquery", Class::Rows, || {
+        of("update t set v = coalesce((select s.v + 1 from src s where s.id = t.id), 0)")
+    })
+    .breaking("two rows for one value", TWICE, 1..=60, |k| {
+        of(format!(
+            "update t set v = coalesce((select s.v from src s \
+             where s.id = t.id or (t.id = {k} and s.id in (89, 90))), 0)"
+        ))
+    })
 }
 
-fn copy() -> Kind {
-    let no_number = SqlState::INVALID_TEXT_REPRESENTATION;
-    Kind::of("copy from", Class::Rows, || copied(0, ""))
-        .breaking("no number", no_number, 1..=NEW, |k| copied(k, "x,x,1,1"))
-        .breaking("a short line", SqlState::BAD_COPY_FILE_FORMAT, 1..=NEW, |k| copied(k, "150,x"))
-        .breaking("a check", CHECK, 1..=NEW, |k| copied(k, "150,x,-1,1"))
-        .breaking("a unique key", UNIQUE, 1..=NEW, |k| copied(k, "150,code 1,1,1"))
-        .breaking("a foreign key", FOREIGN, 1..=NEW, |k| copied(k, "150,x,1,99"))
+/// Others go on to read.
+fn lock_table() -> Kind {
+    Kind::of("lock table", Class::Lock, || of("lock table t, o in exclusive mode"))
+        .refused("a table that isn't there", |_| of("lock table t, nothing in exclusive mode"))
 }
 
 /// It is done, and measured.
@@ -394,6 +394,34 @@ fn joined() -> Kind {
         of(format!(
             "select a.id, b.code, 10 / (a.id - {k}) as x from t a join src b on b.v < a.v + 40 \
              order by a.pad, b.code, a.id"
+        ))
+    })
+}
+
+/// The first rows, and those that are equal to the last of them.
+fn with_ties() -> Kind {
+    Kind::of("select with ties", Class::Query, || {
+        of("select a.id, b.id as other from t a, src b order by a.v / 10 \
+            fetch first 5 rows with ties")
+    })
+    .breaking("a division", ZERO, 1..=60, |k| {
+        of(format!(
+            "select a.id, b.id as other from t a, src b \
+             order by a.v / 10 + 0 * (10 / (a.id - {k})) fetch first 5 rows with ties"
+        ))
+    })
+}
+
+/// One whose rows must not be among others.
+fn without() -> Kind {
+    Kind::of("select with except", Class::Query, || {
+        of("select a.code || a.pad as x, b.code from t a, src b where b.id > 70 \
+            except select pad, code from t union all select code, code from src")
+    })
+    .breaking("a division", ZERO, 1..=60, |k| {
+        of(format!(
+            "select a.code || a.pad as x, 10 / (a.id - {k}) as y from t a, src b \
+             where b.id > 70 except select pad, v from t"
         ))
     })
 }

@@ -1,0 +1,141 @@
+//! Definitions in SQL: those that meet, and those that are of one piece.
+#![forbid(unsafe_code)]
+#![expect(clippy::disallowed_methods, reason = "as an application it has threads of its own")]
+
+mod sql_common;
+
+use std::fmt::Display;
+use std::sync::mpsc;
+
+use database::{Connection, Nanos, SqlState};
+use sql_common::{Small, refused, rows, run, value};
+
+const STATE: SqlState = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+
+/// Waits until this session waits for the lock of a table.
+fn until_it_waits(connection: &mut Connection<'_>, sid: impl Display) {
+    let asked = format!("select state, event from v$session where sid = {sid}");
+    let began = connection.session().now();
+    loop {
+        let found = rows(connection, &asked);
+        if found.iter().any(|line| line.starts_with("WAITING|enq: TM")) {
+            return;
+        }
+        let waited = connection.session().now().since(began);
+        assert!(waited < Nanos::from_secs(30), "it waits for no table: {found:?}");
+        std::thread::yield_now();
+    }
+}
+
+/// Has one session alter a table, which waits for the lock of another one. Meanwhile `then` is
+/// done. Returns with what the alteration is refused.
+fn alter_meanwhile(small: &Small, table: &str, alter: &str, then: &str) -> SqlState {
+    let (mut holder, mut other) = (small.connect("holder"), small.connect("other"));
+    run(&mut holder, "begin");
+    run(&mut holder, &format!("update {table} set id = id"));
+    let (tell, told) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(move || {
+            let mut waiter = small.connect("waiter");
+            tell.send(waiter.session().number().sid).expect("somebody listens");
+            refused(&mut waiter, alter)
+        });
+        until_it_waits(&mut other, told.recv().expect("it connects"));
+        run(&mut other, then);
+        run(&mut holder, "commit");
+        waiter.join().expect("it is refused")
+    })
+}
+
+/// SQ66: a view that is made while ALTER TABLE waits for its lock gives what it gave.
+#[test]
+fn a_view_that_is_made_while_its_table_is_altered_stays() {
+    for (name, alter) in [
+        ("sql-met-added", "alter table u add column a bigint default 1"),
+        ("sql-met-renamed", "alter table u rename column b to a"),
+    ] {
+        let small = Small::new(name);
+        let mut connection = small.connect("app");
+        run(&mut connection, "create table t (id bigint, a bigint)");
+        run(&mut connection, "create table u (id bigint, b bigint)");
+        run(&mut connection, "insert into t values (1, 1), (2, 2)");
+        run(&mut connection, "insert into u values (5, 1)");
+        let view = "create view v as select id from t where exists (select 1 from u where a = 1)";
+        assert_eq!(alter_meanwhile(&small, "u", alter, view), STATE, "{alter}");
+        assert_eq!(rows(&mut connection, "select * from v"), ["1"], "{alter}");
+    }
+}
+
+/// SQ66: two tables that a view joins by columns of one name don't get one each at the same time.
+#[test]
+fn two_tables_of_a_view_are_not_altered_past_each_other() {
+    let small = Small::new("sql-met-natural");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (id bigint, a bigint)");
+    run(&mut connection, "create table u (x bigint, b bigint)");
+    run(&mut connection, "insert into t values (1, 1), (2, 2)");
+    run(&mut connection, "insert into u values (5, 1)");
+    run(&mut connection, "create view v as select t.id from t natural join u");
+    let (alter, then) = ("alter table t add column c bigint", "alter table u add column c bigint");
+    assert_eq!(alter_meanwhile(&small, "t", alter, then), STATE);
+    assert_eq!(value(&mut connection, "select sum(id) from v"), "3");
+}
+
+/// The rows of t that a plan is made for.
+fn rows_expected(connection: &mut Connection<'_>, condition: &str) -> u64 {
+    let plan = rows(connection, &format!("explain select a from t where {condition}"));
+    let behind = plan.iter().find_map(|line| line.split_once("rows=")).expect("an estimate").1;
+    let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().expect("a number of rows")
+}
+
+/// ANALYZE of some columns leaves what is known of the others.
+#[test]
+fn columns_that_are_not_analysed_stay_known() {
+    let small = Small::new("sql-analyze-columns");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (a integer, b integer, c integer)");
+    run(&mut connection, "create table u (x integer)");
+    let fill = "insert into t select g % 10, g % 20, g % 5 from generate_series(1, 10000) g";
+    run(&mut connection, fill);
+    run(&mut connection, "analyze t");
+    assert_eq!(rows_expected(&mut connection, "a = 3"), 1_000);
+    assert_eq!(rows_expected(&mut connection, "b = 3"), 500);
+    run(&mut connection, "update t set b = a, a = 0");
+    run(&mut connection, "analyze t (b), u (x)");
+    for (condition, expected) in [("a = 3", 1_000), ("b = 3", 1_000), ("c = 3", 2_000)] {
+        assert_eq!(rows_expected(&mut connection, condition), expected, "{condition}");
+    }
+    run(&mut connection, "analyze t (a)");
+    assert_eq!(rows_expected(&mut connection, "a = 0"), 10_000);
+    assert_eq!(rows_expected(&mut connection, "c = 3"), 2_000);
+    let missing = refused(&mut connection, "analyze t (b, d)");
+    assert_eq!(missing, SqlState::UNDEFINED_COLUMN);
+}
+
+/// SQ35: sessions that analyse different columns of a table at once leave each other's.
+#[test]
+fn columns_that_are_analysed_at_once_are_all_known() {
+    let small = Small::new("sql-analyze-at-once");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (a integer, b integer)");
+    run(&mut connection, "insert into t select g % 10, g % 20 from generate_series(1, 10000) g");
+    for round in 0..20 {
+        let (tell, told) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let small = &small;
+            scope.spawn(move || {
+                let mut first = small.connect("first");
+                tell.send(()).expect("somebody listens");
+                run(&mut first, "analyze t (a)");
+            });
+            let mut second = small.connect("second");
+            told.recv().expect("it connects");
+            run(&mut second, "analyze t (b)");
+        });
+        assert_eq!(rows_expected(&mut connection, "a = 3"), 1_000, "{round}");
+        assert_eq!(rows_expected(&mut connection, "b = 3"), 500, "{round}");
+        run(&mut connection, "analyze table t delete statistics");
+        assert_ne!(rows_expected(&mut connection, "a = 3"), 1_000, "{round}: nothing is known");
+    }
+}
