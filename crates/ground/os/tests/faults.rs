@@ -9,12 +9,14 @@
 
 mod common;
 
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use common::{BUFFERED, DIRECT, FakeDisk, FakeFile, FakeResult, WRITE_THROUGH, session, world};
 use os::{
-    Cause, Error, File, FileOptions, FilesystemIo, IoBuf, IoKind, Request, Ring, RingConfig,
-    Session, ThreadSpec,
+    Cause, Disk, DiskPort, Error, File, FileOptions, FilesystemIo, IoBuf, IoKind, OwnedFiles,
+    Request, Ring, RingConfig, Session, ThreadSpec,
 };
 use waits::{Statistic, WaitEvent};
 
@@ -376,4 +378,31 @@ fn a_copy_that_ends_well_beside_a_write_that_failed_is_not_believed() {
     let failed = file.write_at(4096, &IoBuf::zeroed(4096), session.waiting(WRITE));
     failed.expect_err("EIO");
     assert!(slow.expect("a thread").join(&session).is_ok());
+}
+
+/// Each file that an opening locks is compared with all before it, and asked for its identity once
+/// (O10).
+#[test]
+fn a_file_that_is_owned_is_asked_for_its_identity_once() {
+    let (os, _) = world();
+    let session = session(&os);
+    let fakes = FakeDisk::new(512);
+    let disk = Disk::new(Arc::clone(&fakes) as Arc<dyn DiskPort>);
+    let made = (0..8).map(|number| {
+        let path = format!("/fake/{number}");
+        disk.create(Path::new(&path), 512, BUFFERED, &session).expect("the fake goes well")
+    });
+    let files: Vec<File> = made.collect();
+    let asked = || -> u64 {
+        let fakes = fakes.files.lock().expect("not poisoned");
+        fakes.values().map(|fake| *fake.identity_calls.lock().expect("not poisoned")).sum()
+    };
+    let (before, mut owned) = (asked(), OwnedFiles::default());
+    for file in &files {
+        owned.lock(file, &session).expect("no two are one");
+    }
+    assert_eq!(asked() - before, files.len() as u64);
+    let again = disk.open(Path::new("/fake/3"), BUFFERED, &session).expect("there");
+    let refused = owned.lock(&again, &session).expect_err("it is one of them");
+    assert_eq!(refused.cause(), Cause::SameFile, "{refused}");
 }

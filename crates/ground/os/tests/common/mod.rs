@@ -113,6 +113,8 @@ pub(crate) struct FakeFile {
     /// Offset and length of every read and write that came.
     pub(crate) calls: Mutex<Vec<(IoKind, u64, usize)>>,
     pub(crate) sync_calls: Mutex<u64>,
+    /// How often its identity was asked.
+    pub(crate) identity_calls: Mutex<u64>,
     is_let_go: AtomicBool,
     has_locks: bool,
     unit: usize,
@@ -194,6 +196,7 @@ impl FilePort for FakeFile {
     }
 
     fn identity(&self) -> io::Result<(u64, u64)> {
+        *self.identity_calls.lock().expect("not poisoned") += 1;
         Ok((0, std::ptr::from_ref(self).addr() as u64))
     }
 
@@ -292,6 +295,7 @@ impl DiskPort for FakeDisk {
                     syncs: Mutex::new(syncs.into()),
                     calls: Mutex::default(),
                     sync_calls: Mutex::default(),
+                    identity_calls: Mutex::default(),
                     is_let_go: AtomicBool::new(false),
                     has_locks: self.has_locks.load(SeqCst),
                     unit: if options.direct { self.unit } else { 1 },
