@@ -8,7 +8,7 @@ use change::Changes;
 use ids::{Rba, Scn};
 use latch::{Latch, LatchKind, Shared32};
 use os::probe::DurableWrite;
-use os::{Disk, Session, ThreadHandle};
+use os::{Disk, Session};
 use recovery::{Progress, Recovered};
 use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
 use sort::Budget;
@@ -28,7 +28,7 @@ use crate::lock_waits::LockTimeouts;
 use crate::logs::keep_members;
 use crate::mount::{LAYERS, Mounted};
 use crate::planted::PlantedDelay;
-use crate::processes::{Processes, join_all, process};
+use crate::processes::{Processes, process};
 use crate::sessions::Sessions;
 
 /// What an opening had to do.
@@ -256,13 +256,13 @@ fn start(
     let checkpointer = Checkpointer::new(wanted, of_cache, of_redo, control, bounds, pace, at);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency, &os);
     let mut processes = Processes::start(&checkpointer, parameters, session)?;
-    let upper = match take_into_use(changes, storage, &halt, parameters, session) {
+    let upper = take_into_use(changes, storage, &mut processes, &halt, parameters, session);
+    // The writers have set themselves up meanwhile. What one lacked is why sessions met its halt.
+    let upper = match processes.await_writers(session).and(upper) {
         Ok(upper) => upper,
         Err(stop) => return Err(given_up(stop, &halt, processes, session)),
     };
-    let UpperLayers { space, transactions, cleaners, rolled_back, dropped, .. } = upper;
-    processes.monitors = upper.monitors;
-    processes.space_process = Some(upper.space_process);
+    let UpperLayers { space, transactions, cleaners, rolled_back, dropped } = upper;
     let settings = settings(parameters, &content, config.writes_in_flight, processes);
     let instance = Instance {
         halt,
@@ -354,18 +354,18 @@ struct UpperLayers {
     space: Space,
     transactions: Transactions,
     cleaners: Arc<Cleaners>,
-    monitors: Vec<ThreadHandle>,
-    space_process: ThreadHandle,
     /// How many transactions were active when the instance stopped.
     rolled_back: u64,
     /// How many segments were being made or dropped then.
     dropped: u64,
 }
 
-/// Opens space and undo, and starts the processes that need both.
+/// Opens space and undo, and starts the processes that need both. Those that were started are in
+/// `processes` also on an error.
 fn take_into_use(
     changes: Changes,
     storage: Storage,
+    processes: &mut Processes,
     halt: &Halt,
     parameters: &Parameters,
     session: &Session,
@@ -382,24 +382,13 @@ fn take_into_use(
     wake_at_halt(halt, &cleaners, Cleaners::wake_all, session);
     let inside = space.clone();
     let body = move |session: &Session| inside.run_ahead(session);
-    let space_process = process("fb_smco", halt, body, session)?;
-    let mut monitors = Vec::new();
+    processes.space_process = Some(process("fb_smco", halt, body, session)?);
     let (smon, pmon) = (Arc::clone(&cleaners), Arc::clone(&cleaners));
     let body = move |session: &Session| smon.roll_back(logs, session);
-    let started = process("fb_smon", halt, body, session).and_then(|smon| {
-        monitors.push(smon);
-        process("fb_pmon", halt, move |session| pmon.look_around(session), session)
-    });
-    match started {
-        Ok(pmon) => monitors.push(pmon),
-        Err(stop) => {
-            halt.raise("a background process could not be started", session);
-            join_all(monitors.into_iter().chain([space_process]), session);
-            return Err(stop);
-        }
-    }
-    let rolled_back = dead as u64;
-    Ok(UpperLayers { space, transactions, cleaners, monitors, space_process, rolled_back, dropped })
+    processes.monitors.push(process("fb_smon", halt, body, session)?);
+    let body = move |session: &Session| pmon.look_around(session);
+    processes.monitors.push(process("fb_pmon", halt, body, session)?);
+    Ok(UpperLayers { space, transactions, cleaners, rolled_back: dead as u64, dropped })
 }
 
 /// Has a halt wake the sessions that wait at this place (rule stop/K3).

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use cache::StartingWriter;
 use os::{Session, ThreadHandle, ThreadSpec};
 use stop::{Halt, Stop};
 
@@ -15,6 +16,8 @@ use crate::checkpointer::Checkpointer;
 pub(crate) struct Processes {
     pub(crate) log_writer: Option<ThreadHandle>,
     pub(crate) writers: Vec<ThreadHandle>,
+    /// Writers that set themselves up while the opening goes on.
+    starting: Vec<StartingWriter>,
     pub(crate) checkpoint_process: Option<ThreadHandle>,
     pub(crate) space_process: Option<ThreadHandle>,
     /// The system monitor and the process monitor.
@@ -22,7 +25,8 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// Starts the log writer, the database writers and the checkpoint process.
+    /// Starts the log writer, the database writers and the checkpoint process. The caller waits for
+    /// the writers later, by [`await_writers`](Processes::await_writers).
     pub(crate) fn start(
         checkpointer: &Arc<Checkpointer>,
         parameters: &Parameters,
@@ -52,12 +56,25 @@ impl Processes {
         };
         self.log_writer = Some(process("fb_lgwr", halt, body, session)?);
         for number in 0..parameters.db_writer_processes {
-            self.writers.push(checkpointer.cache.start_writer(number, session)?);
+            self.starting.push(checkpointer.cache.begin_writer(number, session)?);
         }
         let inside = Arc::clone(checkpointer);
         let body = move |session: &Session| inside.run(session);
         self.checkpoint_process = Some(process("fb_ckpt", halt, body, session)?);
         Ok(())
+    }
+
+    /// Returns when every writer has what it needs. Refused if one can't get it, which has halted
+    /// the instance.
+    pub(crate) fn await_writers(&mut self, session: &Session) -> Result<(), Stop> {
+        let mut failed = None;
+        for writer in std::mem::take(&mut self.starting) {
+            match writer.wait(session) {
+                Ok(thread) => self.writers.push(thread),
+                Err(stop) => failed = failed.or(Some(stop)),
+            }
+        }
+        failed.map_or(Ok(()), Err)
     }
 
     /// The processes whose priority and CPUs can be chosen.
@@ -68,10 +85,17 @@ impl Processes {
 
     /// Returns when all threads have ended, which the halt makes them do.
     pub(crate) fn join(&mut self, session: &Session) {
-        let Processes { log_writer, writers, checkpoint_process, space_process, monitors } =
-            std::mem::take(self);
-        let threads = writers.into_iter().chain(checkpoint_process).chain(space_process);
-        join_all(threads.chain(monitors).chain(log_writer), session);
+        let Processes {
+            log_writer,
+            writers,
+            starting,
+            checkpoint_process,
+            space_process,
+            monitors,
+        } = std::mem::take(self);
+        let starting = starting.into_iter().map(StartingWriter::into_thread);
+        let threads = writers.into_iter().chain(starting).chain(checkpoint_process);
+        join_all(threads.chain(space_process).chain(monitors).chain(log_writer), session);
     }
 }
 

@@ -19,7 +19,8 @@
 //!
 //! * [`Cache`]: [`pin`](Cache::pin), [`pin_shared`](Cache::pin_shared) and
 //!   [`pin_new`](Cache::pin_new) for sessions;
-//!   [`start_writer`](Cache::start_writer) for the processes `fb_dbw<n>`;
+//!   [`start_writer`](Cache::start_writer) for the processes `fb_dbw<n>`, and
+//!   [`begin_writer`](Cache::begin_writer), with a [`StartingWriter`] to be waited for later;
 //!   [`checkpoint_position`](Cache::checkpoint_position) and [`checkpoint`](Cache::checkpoint).
 //! * [`MultiblockReader`]: runs of blocks, and separate ones, read with few I/Os.
 //! * [`DirectScan`]: runs of [`Blocks`] read around the cache, after
@@ -70,3 +71,4 @@ pub use multiblock::MultiblockReader;
 pub use object_checkpoint::Blocks;
 pub use pin::{ExclusiveBlock, Pin, PinnedBlock, SharedBlock, is_unwritten};
 pub use seen::{BufferSeen, BufferState};
+pub use writer::StartingWriter;

@@ -14,14 +14,14 @@
 //!     after a pause if nothing else is left
 //!   * a writer gathers only frames of the sets that are its own at that moment (CB25)
 //!
-//! Callers: `instance` and `recovery`, through `Cache::start_writer`.
+//! Callers: `instance` and `recovery`, through `Cache::start_writer` and `Cache::begin_writer`.
 
 use std::sync::Arc;
 
 use ids::Rba;
 use latch::{FrameOrder, FrameSharedGuard, Latch, LatchKind, Signal};
 use os::{Session, ThreadHandle, ThreadSpec, prefetch, prefetch_all};
-use stop::Stop;
+use stop::{Halt, Stop};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::Cache;
@@ -46,13 +46,14 @@ const CHECKPOINT_SHARE: usize = 2;
 const STARTUP_CHECK: Nanos = Nanos::from_millis(100);
 
 /// How a new writer reports to the session that starts it.
+#[derive(Debug)]
 struct Startup {
     status: Latch<StartupStatus>,
     signal: Signal,
 }
 
 /// Whether a new writer has what it needs.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum StartupStatus {
     Pending,
     Ready,
@@ -79,6 +80,47 @@ impl Startup {
     }
 }
 
+/// A database writer whose thread runs, and which may not have all that it needs yet.
+#[derive(Debug)]
+pub struct StartingWriter {
+    number: u32,
+    thread: ThreadHandle,
+    startup: Arc<Startup>,
+    halt: Halt,
+}
+
+impl StartingWriter {
+    /// Returns when the writer has what it needs. Refused if it can't get that: then its thread has
+    /// been joined (CB41).
+    pub fn wait(self, session: &Session) -> Result<ThreadHandle, Stop> {
+        let StartingWriter { number, thread, startup, halt } = self;
+        match startup.wait(&thread, session) {
+            StartupStatus::Ready => Ok(thread),
+            StartupStatus::Failed(stop) => {
+                let _ = thread.join(session);
+                Err(stop)
+            }
+            StartupStatus::Pending => {
+                Err(halt.raise(format!("database writer {number} panicked"), session))
+            }
+        }
+    }
+
+    /// The thread, for a caller that only wants it to end.
+    pub fn into_thread(self) -> ThreadHandle {
+        self.thread
+    }
+}
+
+/// What comes of a writer that can't get what it needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Failure {
+    /// It is refused, and the others go on.
+    Refuses,
+    /// The instance halts, too: sessions may be waiting for the writer.
+    Halts,
+}
+
 impl Cache {
     /// Starts the thread of database writer `number`, below `config.writers_max`. Refused if the
     /// writer can't get its memory, its ring or its I/O slaves (CB41). The writer ends after
@@ -89,28 +131,36 @@ impl Cache {
         number: u32,
         session: &Session,
     ) -> Result<ThreadHandle, Stop> {
+        self.spawn_writer(number, Failure::Refuses, session)?.wait(session)
+    }
+
+    /// As [`start_writer`](Cache::start_writer), but doesn't wait until the writer has what it
+    /// needs: the caller does that later. If the writer can't get it the instance halts.
+    pub fn begin_writer(
+        self: &Arc<Cache>,
+        number: u32,
+        session: &Session,
+    ) -> Result<StartingWriter, Stop> {
+        self.spawn_writer(number, Failure::Halts, session)
+    }
+
+    fn spawn_writer(
+        self: &Arc<Cache>,
+        number: u32,
+        failure: Failure,
+        session: &Session,
+    ) -> Result<StartingWriter, Stop> {
         assert!(number < self.config.writers_max, "there is no room for writer {number}");
         let status = Latch::new(session.os(), LatchKind::Innermost, StartupStatus::Pending);
         let startup = Arc::new(Startup { status, signal: Signal::new(session.os()) });
         let (cache, reporter) = (Arc::clone(self), Arc::clone(&startup));
         let spec = ThreadSpec::background(format!("fb_dbw{number}"));
-        let body = move |session: &Session| cache.run_writer(number, &reporter, session);
+        let body = move |session: &Session| cache.run_writer(number, &reporter, failure, session);
         let thread = session.spawn(spec, body)?;
-        match startup.wait(&thread, session) {
-            StartupStatus::Ready => Ok(thread),
-            StartupStatus::Failed(stop) => {
-                let _ = thread.join(session);
-                let Some(kind) = stop.refusal() else { return Err(stop) };
-                let message = format!("cannot start database writer {number}: {stop}");
-                Err(Stop::refuse(kind, message))
-            }
-            StartupStatus::Pending => {
-                Err(self.halt.raise(format!("database writer {number} panicked"), session))
-            }
-        }
+        Ok(StartingWriter { number, thread, startup, halt: self.halt.clone() })
     }
 
-    fn run_writer(&self, number: u32, startup: &Startup, session: &Session) {
+    fn run_writer(&self, number: u32, startup: &Startup, failure: Failure, session: &Session) {
         let guard = self.halt.guard(format!("database writer {number} panicked"), session);
         let ended = match Writer::open(self, number, session) {
             Ok(mut writer) => {
@@ -118,7 +168,13 @@ impl Cache {
                 writer.run()
             }
             Err(stop) => {
-                startup.report(StartupStatus::Failed(stop), session);
+                let refused = refused_to_start(number, stop);
+                let cause = refused.to_string();
+                // The halt comes after the report: who meets it finds the refusal.
+                startup.report(StartupStatus::Failed(refused), session);
+                if failure == Failure::Halts {
+                    self.halt.raise(cause, session);
+                }
                 Ok(())
             }
         };
@@ -126,6 +182,14 @@ impl Cache {
         if let Err(Stop::Refused(refusal)) = ended {
             self.halt.raise(format!("database writer {number}: {refusal}"), session);
         }
+    }
+}
+
+/// The refusal of a writer that can't get what it needs; a halt stays one.
+fn refused_to_start(number: u32, stop: Stop) -> Stop {
+    match stop.refusal() {
+        Some(kind) => Stop::refuse(kind, format!("cannot start database writer {number}: {stop}")),
+        None => stop,
     }
 }
 

@@ -76,3 +76,34 @@ fn writers_come_and_go_while_sessions_are_at_work() {
         }
     }
 }
+
+/// CB41: writers that are begun set themselves up side by side, and are waited for afterwards. One
+/// that finds no threads for its I/O slaves is refused then, and the instance halts, too.
+#[test]
+fn writers_that_are_begun_set_themselves_up_meanwhile() {
+    for lacks_slaves in [false, true] {
+        let mut config = with_long();
+        (config.working_sets, config.writers_max, config.io_slaves) = (2, 2, 2);
+        let simulation = racy(1, &config, BLOCKS as u32);
+        let report = simulation.run(move |world, session| {
+            let bed = Bed::without_writers(world, config, &Toy::default(), session);
+            let begin = |number| bed.cache.begin_writer(number, session).expect("a thread");
+            if lacks_slaves {
+                world.limit_threads(Some(1));
+                let refused = begin(0).wait(session).expect_err("it has no slaves");
+                let says = refused.to_string();
+                assert!(says.starts_with("cannot start database writer 0: "), "{says}");
+                assert!(refused.refusal().is_some() && bed.halt.is_raised(session));
+                return;
+            }
+            bed.cache.set_writers(2, session);
+            let begun = [begin(0), begin(1)];
+            let ready = begun.map(|writer| writer.wait(session).expect("it has what it needs"));
+            bed.change_at(Dba::new(1, 3), session).expect("no fault");
+            bed.checkpoint(session);
+            bed.close(session);
+            ready.iter().for_each(|writer| writer.join(session).expect("in good order"));
+        });
+        report.result.unwrap_or_else(|failure| panic!("{lacks_slaves}: {failure}"));
+    }
+}

@@ -122,6 +122,7 @@ fn a_parameter_is_set_by_one_at_a_time() {
     // A thread is made, and the sets handed over.
     assert!((5_000..200_000).contains(&length), "{length}");
     assert_eq!(counts[WaitEvent::EnqPrContention.info().name], 1);
+    assert_eq!(counts[WaitEvent::ThreadBootstrap.info().name], 1, "fb_dbw1 is waited for at once");
 }
 
 /// Two who write the control file: the second waits for both copies at most.
