@@ -51,19 +51,19 @@ impl Instance {
     }
 
     fn shut(&self, processes: &mut Processes, session: &Session) -> Result<(), Stop> {
+        // Both before the checkpoint, for they make changes. All are told before one is joined.
         self.cleaners.stop(session);
-        join_all(std::mem::take(&mut processes.monitors), session);
-        self.halt().check(session)?;
-        // Before the checkpoint, for it makes changes.
         self.space().ahead().stop(session);
-        join_all(processes.space_process.take(), session);
+        let monitors = std::mem::take(&mut processes.monitors);
+        join_all(monitors.into_iter().chain(processes.space_process.take()), session);
+        self.halt().check(session)?;
         self.checkpoint(session)?;
+        // A writer that still waits for redo gets it: without the log writer it writes that itself
+        // (rule redo/RD40).
         self.cache().stop(session);
-        join_all(std::mem::take(&mut processes.writers), session);
         self.checkpointer.wanted.stop(session);
-        join_all(processes.checkpoint_process.take(), session);
         self.redo().stop(session);
-        join_all(processes.log_writer.take(), session);
+        processes.join(session);
         self.halt().check(session)?;
         // The checkpoint of the cache, not the end of the redo: a late change is applied again by
         // the next opening (rule space/SP2).

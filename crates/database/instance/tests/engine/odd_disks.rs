@@ -429,6 +429,38 @@ fn a_header_that_can_not_be_read_at_a_log_switch_is_left_out() {
     assert_eq!(notices.iter().filter(|said| said.contains("data01.dbf")).count(), 1, "{notices:?}");
 }
 
+/// IN5: the processes that a shutdown ends together are told at once. While the checkpoint process
+/// is held up by a write of the control file, the writers and the log writer are gone already.
+#[test]
+fn a_shutdown_tells_its_last_processes_at_once() {
+    let names = run(machine(1, database(8)), |world, session| {
+        let odd =
+            Odd { has_ring: false, stalls: ("control01.ctl", Arc::default()), ..Odd::of(world) };
+        let parameters =
+            Parameters { filesystemio_options: FilesystemIo::DirectIo, ..common::parameters() };
+        let instance = Instance::open(&odd.disk(), directory(), &parameters, session);
+        let instance = Arc::new(instance.expect("opened"));
+        let table = Rows::open(&instance, TABLE, session).expect("there");
+        fill(&instance, &table, 1, session);
+        drop(table);
+        instance.checkpoint(session).expect("written");
+        odd.stalls.1.store(true, SeqCst);
+        // Its heartbeat.
+        pause(Nanos::from_secs(4), session);
+        let user = start("user", &instance, session, |instance, session| {
+            instance.shutdown(session).expect("shut in good order");
+        });
+        pause(Nanos::from_secs(1), session);
+        let running = session.os().running();
+        let names = running.iter().map(|one| one.account.name().to_owned());
+        let names: Vec<String> = names.filter(|name| name.starts_with("fb_")).collect();
+        odd.stalls.1.store(false, SeqCst);
+        assert!(user.join(session).is_ok());
+        names
+    });
+    assert_eq!(names, ["fb_ckpt"]);
+}
+
 /// Parameters that leave the way to write redo to a probe, which counts for so many seconds.
 fn probing(redo_probe_retention: u32) -> Parameters {
     Parameters {
