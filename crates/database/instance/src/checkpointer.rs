@@ -10,13 +10,13 @@
 
 use std::sync::Arc;
 
-use cache::Cache;
-use ids::Rba;
+use cache::{Cache, DataFile};
+use ids::{Rba, Scn};
 use latch::{Latch, Shared64, SharedFlag, Signal};
 use os::{Os, Session};
 use redo::Redo;
 use space::{ControlContent, ControlFile, Enqueue, FileCheckpoint};
-use stop::Halt;
+use stop::{Halt, Stop};
 use waits::{Nanos, WaitEvent};
 
 use crate::RecoveryAhead;
@@ -52,6 +52,27 @@ impl CheckpointRequests {
     }
 }
 
+/// Where checkpoints begin at an opening.
+pub(crate) struct CheckpointStart {
+    /// The checkpoint in the control file.
+    pub(crate) at: Rba,
+    /// Whether the headers of the data files have the checkpoint of the shutdown before.
+    pub(crate) leaves_headers: bool,
+}
+
+/// A checkpoint that the headers of these data files have, durably.
+pub(crate) struct HeadersWritten {
+    checkpoint: FileCheckpoint,
+    files: Vec<DataFile>,
+}
+
+impl HeadersWritten {
+    /// Has the control file require it of them.
+    pub(crate) fn require(&self, content: &mut ControlContent) {
+        content.require_checkpoint(&self.checkpoint, &self.files);
+    }
+}
+
 pub(crate) struct Checkpointer {
     pub(crate) wanted: Arc<CheckpointRequests>,
     pub(crate) cache: Arc<Cache>,
@@ -66,6 +87,9 @@ pub(crate) struct Checkpointer {
     pub(crate) estimate_ns: Shared64,
     /// The checkpoint in the control file: a packed block address.
     recorded: Shared64,
+    /// Whether that is the opening's still, and the headers of the data files have the checkpoint
+    /// of the shutdown before (rule space/SP51). The process lowers it.
+    headers_are_left: SharedFlag,
 }
 
 impl Checkpointer {
@@ -76,7 +100,7 @@ impl Checkpointer {
         control: Arc<Enqueue<ControlFile>>,
         bounds: Latch<Bounds>,
         assumed: Pace,
-        recorded: Rba,
+        CheckpointStart { at, leaves_headers }: CheckpointStart,
     ) -> Arc<Checkpointer> {
         Arc::new(Checkpointer {
             wanted,
@@ -87,7 +111,8 @@ impl Checkpointer {
             bounds,
             assumed,
             estimate_ns: Shared64::new(0),
-            recorded: Shared64::new(recorded.pack_block()),
+            recorded: Shared64::new(at.pack_block()),
+            headers_are_left: SharedFlag::new(leaves_headers),
         })
     }
 
@@ -177,11 +202,15 @@ impl Checkpointer {
 
     /// Moves the control file's checkpoint if that frees a log, or if `due`, and then gives the
     /// redo below it free (IN3). If a log was freed, the data files' headers follow (rule
-    /// space/SP19). Returns the checkpoint; none if the instance has halted.
+    /// space/SP19); those that an opening has left get it before (rule space/SP51). Returns the
+    /// checkpoint; none if the instance has halted.
     fn follow(&self, recorded: Rba, due: bool, session: &Session) -> Option<Rba> {
         let position = self.cache.checkpoint_position(session);
         let frees = position.sequence > recorded.sequence;
         if position <= recorded || !(frees || due) {
+            if due {
+                self.even_out(session)?;
+            }
             return Some(recorded);
         }
         // The blocks before it are durable unless a write failed meanwhile.
@@ -195,29 +224,84 @@ impl Checkpointer {
         // Read after the position, so it isn't below the SCN of any change before it.
         let scn = self.redo.last_scn(session);
         let newest_log = self.redo.newest_log(session);
-        let moved = self.update(session, |content| {
+        let moves = |content: &mut ControlContent| {
             content.checkpoint = position;
             content.checkpoint_scn = scn;
             content.newest_log = newest_log;
+        };
+        if self.headers_are_left.is_raised(session) {
+            let written = self.or_halt(self.write_headers(position, scn, session), session)?;
+            self.update(session, |content| {
+                moves(content);
+                written.require(content);
+            })?;
+            self.headers_are_left.lower(session);
+            self.redo.checkpoint_advanced(position, session);
+            return Some(position);
+        }
+        let number = self.update(session, |content| {
+            moves(content);
             if frees {
                 content.announce_checkpoint();
             }
         })?;
         self.redo.checkpoint_advanced(position, session);
         if frees {
-            let checkpoint = FileCheckpoint { number: moved, at: position, scn };
+            let checkpoint = FileCheckpoint { number, at: position, scn };
             let files = self.cache.data_files(session);
-            let written = match checkpoint.write_where_it_can(&files, session) {
-                Ok(written) => written,
-                Err(stop) => {
-                    let cause = format!("the header of a data file can't be written: {stop}");
-                    self.halt.raise(cause, session);
-                    return None;
-                }
-            };
-            self.update(session, |content| content.require_checkpoint(&checkpoint, &written))?;
+            let files = self.or_halt(checkpoint.write_where_it_can(&files, session), session)?;
+            let written = HeadersWritten { checkpoint, files };
+            self.update(session, |content| written.require(content))?;
         }
         Some(position)
+    }
+
+    /// Writes a checkpoint up to here into the headers of all data files: with the number that was
+    /// announced last, or with a new one if a file has that already (rule space/SP38). The control
+    /// file is to require it next.
+    pub(crate) fn write_headers(
+        &self,
+        at: Rba,
+        scn: Scn,
+        session: &Session,
+    ) -> Result<HeadersWritten, Stop> {
+        let number = {
+            let mut control = self.control.hold(0, session);
+            if control.content().number_is_given() {
+                control.update(ControlContent::announce_checkpoint, session)?;
+            }
+            control.content().checkpoint_number
+        };
+        let checkpoint = FileCheckpoint { number, at, scn };
+        let files = self.cache.data_files(session);
+        checkpoint.write(&files, session)?;
+        Ok(HeadersWritten { checkpoint, files })
+    }
+
+    /// Whether nothing has changed since an opening that left the headers of the data files, if the
+    /// checkpoint is here now. The process has ended.
+    pub(crate) fn headers_can_stay(&self, at: Rba, session: &Session) -> bool {
+        let recorded = self.control.hold(0, session).content().checkpoint;
+        self.headers_are_left.is_raised(session) && at == recorded
+    }
+
+    /// Has the copies of the control file say the same again, some time after an opening (IN54).
+    /// None if the instance has halted.
+    fn even_out(&self, session: &Session) -> Option<()> {
+        let is_uneven = self.control.hold(0, session).is_uneven();
+        if is_uneven {
+            self.update(session, |_| ())?;
+        }
+        Some(())
+    }
+
+    /// The result of writing headers; none if that failed, which halts the instance.
+    fn or_halt<T>(&self, written: Result<T, Stop>, session: &Session) -> Option<T> {
+        let failed = |stop: Stop| {
+            let cause = format!("the header of a data file can't be written: {stop}");
+            self.halt.raise(cause, session)
+        };
+        written.map_err(failed).ok()
     }
 
     /// Changes the control file. Returns the number of the newest checkpoint of data files in it;

@@ -13,7 +13,7 @@
 //!   fb_pmon   cleans up after sessions that have vanished
 //! ```
 //!
-//! Rules IN1 to IN53 are in the README.
+//! Rules IN1 to IN54 are in the README.
 //!
 //! * [`Instance`]: create, open, commit, roll back, checkpoint, shut down, abort.
 //! * [`recover_database`]: recovery without opening, with [`Progress`] and [`Recovered`].

@@ -34,6 +34,8 @@ pub(crate) struct Mounted {
     pub(crate) files: Vec<DataFile>,
     pub(crate) doublewrite: File,
     pub(crate) options: FileOptions,
+    /// Whether leftovers are removed after recovery, behind its write of the control file.
+    has_leftovers: bool,
     /// The pace of a recovery, as far as the device is known.
     pub(crate) pace: Pace,
 }
@@ -103,8 +105,13 @@ impl Mounted {
         settle_names(disk, &redo, session)?;
         redo.lock_members(disk, session)?;
         check_lost(disk, directory, &content, &redo, session)?;
-        control.settle(redo_write.found, session).map_err(Stop::from)?;
-        remove_leftovers(disk, directory, &content, session)?;
+        control.prepare(redo_write.found);
+        // After a shutdown in good order recovery's write is the first (rule space/SP12).
+        let has_leftovers = content.state == ControlState::Shut;
+        if !has_leftovers {
+            control.settle(session).map_err(Stop::from)?;
+            remove_leftovers(disk, directory, &content, session)?;
+        }
         let lost = redo::examine(disk, &mut redo, session)?;
         if !lost.is_empty() {
             let says = |content: &mut ControlContent| {
@@ -113,7 +120,7 @@ impl Mounted {
             control.update(says, session).map_err(Stop::from)?;
         }
         let pace = Pace::assumed(redo_write.takes);
-        Ok(Mounted { control, redo, files, doublewrite, options, pace })
+        Ok(Mounted { control, redo, files, doublewrite, options, has_leftovers, pace })
     }
 
     pub(crate) fn recover(
@@ -137,6 +144,10 @@ impl Mounted {
             failpoints: parameters.failpoints,
             progress: tell,
         };
-        recover(layout, &mut self.control, session)
+        let recovered = recover(layout, &mut self.control, session)?;
+        if std::mem::take(&mut self.has_leftovers) {
+            remove_leftovers(disk, directory, self.control.content(), session)?;
+        }
+        Ok(recovered)
     }
 }

@@ -19,7 +19,7 @@ use waits::{Nanos, WaitEvent};
 
 use crate::Parameters;
 use crate::alter::Settings;
-use crate::checkpointer::{CheckpointRequests, Checkpointer};
+use crate::checkpointer::{CheckpointRequests, CheckpointStart, Checkpointer};
 use crate::cleaners::Cleaners;
 use crate::create::redo_config;
 use crate::gate::Gate;
@@ -105,7 +105,7 @@ impl Instance {
     ) -> Result<Instance, Stop> {
         let mut mounted = Mounted::new(disk, directory, parameters, state, session)?;
         let recovered = mounted.recover(disk, directory, parameters, tell, session)?;
-        let Mounted { control, redo, files, doublewrite, options, pace } = mounted;
+        let Mounted { control, redo, files, doublewrite, options, pace, .. } = mounted;
         // Recovery may have found invalid members of logs.
         let redo = RedoConfig {
             writes_in_flight: redo.writes_in_flight,
@@ -252,8 +252,9 @@ fn start(
     let control = Arc::clone(&storage.control);
     let (of_cache, of_redo) = (Arc::clone(&cache), Arc::clone(&redo));
     let bounds = Latch::new(&os, LatchKind::Innermost, Bounds::of(parameters));
-    let at = content.checkpoint;
-    let checkpointer = Checkpointer::new(wanted, of_cache, of_redo, control, bounds, pace, at);
+    let (at, leaves_headers) = (content.checkpoint, recovered.leaves_headers);
+    let begins = CheckpointStart { at, leaves_headers };
+    let checkpointer = Checkpointer::new(wanted, of_cache, of_redo, control, bounds, pace, begins);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency, &os);
     let mut processes = Processes::start(&checkpointer, parameters, session)?;
     let upper = take_into_use(changes, storage, &mut processes, &halt, parameters, session);
@@ -299,7 +300,8 @@ fn given_up(stop: Stop, halt: &Halt, mut processes: Processes, session: &Session
     stop
 }
 
-/// Says in the control file that the database is open, and which log has begun.
+/// Says in the control file that the database is open, and which log has begun: in one copy, which
+/// differs from the other in nothing that an opening needs (IN54).
 fn say_open(
     storage: &Storage,
     state: ControlState,
@@ -310,7 +312,7 @@ fn say_open(
         content.state = state;
         content.newest_log = newest_log;
     };
-    storage.control.hold(0, session).update(says, session).map_err(Stop::from)
+    storage.control.hold(0, session).step(says, session).map_err(Stop::from)
 }
 
 /// The log that begins with the opening.

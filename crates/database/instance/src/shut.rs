@@ -10,7 +10,7 @@
 //! Callers: the owner of the instance.
 
 use os::Session;
-use space::{ControlContent, ControlState, FileCheckpoint};
+use space::ControlState;
 use stop::{RefusalKind, Stop};
 
 use crate::Instance;
@@ -74,20 +74,19 @@ impl Instance {
             true => ControlState::Shut,
             false => ControlState::Open,
         };
-        let number = {
-            let mut control = self.checkpointer.control.hold(0, session);
-            control.update(ControlContent::announce_checkpoint, session)?;
-            control.content().checkpoint_number
+        // Headers that were left, and nothing has changed: they have it all (rule space/SP51).
+        let written = match self.checkpointer.headers_can_stay(at, session) {
+            true => None,
+            false => Some(self.checkpointer.write_headers(at, scn, session)?),
         };
-        let checkpoint = FileCheckpoint { number, at, scn };
-        let files = self.cache().data_files(session);
-        checkpoint.write(&files, session)?;
         let shut = self.checkpointer.control.hold(0, session).update(
             |content| {
                 content.checkpoint = at;
                 content.checkpoint_scn = scn;
                 content.state = state;
-                content.require_checkpoint(&checkpoint, &files);
+                if let Some(written) = &written {
+                    written.require(content);
+                }
             },
             session,
         );

@@ -7,7 +7,7 @@ use change::Layer;
 use ids::{Rba, Scn};
 use os::{Disk, File, Session};
 use redo::{LogEnd, Reader, RecordPosition, RedoConfig};
-use space::{ControlContent, ControlFile, FileCheckpoint};
+use space::{ControlContent, ControlFile, ControlState, FileCheckpoint};
 use stop::{Failpoints, RefusalKind, Stop};
 use waits::Nanos;
 
@@ -56,6 +56,9 @@ pub struct Recovered {
     pub brought: u64,
     /// Torn blocks that were repaired from the doublewrite file.
     pub repaired: u64,
+    /// Whether the headers of the data files still have the checkpoint of the shutdown, behind
+    /// which there is no redo (RC14).
+    pub leaves_headers: bool,
     /// The whole time of recovery.
     pub elapsed: Nanos,
     /// Of that, the time until the end of the redo was known. Most changes are applied by then.
@@ -77,7 +80,18 @@ pub fn recover(
     let known = control.content().checkpoint_scn;
     let from = RecordPosition { scn: known.next(), rba: control.content().checkpoint };
     let mut redo = layout.redo.clone();
-    let (end, lost) = end_of_nothing(&layout, from, session)?;
+    let quiet = match control.content().state {
+        ControlState::Shut => end_after_shutdown(&layout, from, session)?,
+        ControlState::Creating | ControlState::Open => None,
+    };
+    let (end, lost) = match quiet {
+        Some(end) => (Some(end), Vec::new()),
+        None => {
+            // Before anything else is written (rule space/SP12).
+            control.settle(session)?;
+            end_of_nothing(&layout, from, session)?
+        }
+    };
     let mut logs = Logs { layout: &layout, redo: &mut redo, control };
     logs.mark_invalid(&lost, session)?;
     let mut recovered = match end {
@@ -87,23 +101,47 @@ pub fn recover(
         }
         None => roll_forward(&mut logs, from, session)?,
     };
-    let next = Rba::block(recovered.end.next_sequence(), 1);
-    let last_scn = recovered.end.last_scn.max(known);
+    recovered.leaves_headers = quiet.is_some();
+    let at = Rba::block(recovered.end.next_sequence(), 1);
+    let scn = recovered.end.last_scn.max(known);
+    move_checkpoint(&layout, control, MovedTo { at, scn }, quiet.is_some(), session)?;
+    recovered.elapsed = session.now().since(started);
+    Ok(recovered)
+}
+
+/// Where the checkpoint moves.
+#[derive(Clone, Copy)]
+struct MovedTo {
+    at: Rba,
+    scn: Scn,
+}
+
+/// Moves the checkpoint in the control file; before that in the headers of the data files, unless
+/// they are left (RC13, RC14).
+fn move_checkpoint(
+    layout: &Layout<'_>,
+    control: &mut ControlFile,
+    MovedTo { at, scn }: MovedTo,
+    leaves_headers: bool,
+    session: &Session,
+) -> Result<(), Stop> {
+    let moves = |content: &mut ControlContent| {
+        (content.checkpoint, content.checkpoint_scn) = (at, scn);
+    };
+    if leaves_headers {
+        return control.step(moves, session).map_err(Stop::from);
+    }
     // Before the redo that was applied is given up (rule space/SP19).
-    let number = control.content().checkpoint_number;
-    let checkpoint = FileCheckpoint { number, at: next, scn: last_scn };
+    let checkpoint = FileCheckpoint { number: control.content().checkpoint_number, at, scn };
     checkpoint.write(&layout.files, session)?;
     let moved = control.update(
         |content| {
-            content.checkpoint = next;
-            content.checkpoint_scn = last_scn;
+            moves(content);
             content.require_checkpoint(&checkpoint, &layout.files);
         },
         session,
     );
-    moved.map_err(Stop::from)?;
-    recovered.elapsed = session.now().since(started);
-    Ok(recovered)
+    moved.map_err(Stop::from)
 }
 
 /// The log groups, without members that can't be relied on.
@@ -134,8 +172,22 @@ impl Logs<'_> {
     }
 }
 
+/// The end of the redo if the control file says *shut*, and there is nothing behind its checkpoint
+/// but the end of that log (RC14). Nothing is made durable: nobody needs this log any more.
+fn end_after_shutdown(
+    layout: &Layout<'_>,
+    from: RecordPosition,
+    session: &Session,
+) -> Result<Option<LogEnd>, Stop> {
+    let mut reader = Reader::open_to_look(layout.disk, layout.redo, from, session)?;
+    let is_empty = reader.next(session)?.is_none();
+    let end = reader.end().filter(|end| is_empty && end.sequence == from.rba.sequence);
+    reader.close(session)?;
+    Ok(end)
+}
+
 /// The end of the redo if there is no record from here on, and members that can't be relied on.
-/// After a shutdown in good order there is none, and no cache is needed (RC14).
+/// Then no cache is needed.
 fn end_of_nothing(
     layout: &Layout<'_>,
     from: RecordPosition,
@@ -212,6 +264,7 @@ impl Recovered {
             skipped: 0,
             brought: 0,
             repaired: 0,
+            leaves_headers: false,
             elapsed: Nanos::ZERO,
             surveyed_in: Nanos::ZERO,
             applied_in: Nanos::ZERO,

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Invariants
-//!   * what the reader returns is durable: a log is synced before it is read (RD9)
+//!   * what the reader returns is durable, but for a look: a log is synced before it is read (RD9)
 //!   * every length from disk is checked before it is used: any bytes give an end or an error
 //!   * records come without a gap: each SCN is one above that of the record before
 //!
@@ -104,6 +104,8 @@ impl Loaded {
 #[derive(Debug)]
 pub struct Reader {
     pub(crate) logs: LogFiles,
+    /// Whether a log is made durable before it is read (RD9).
+    syncs: bool,
     /// Members that can't be relied on.
     lost: Vec<PathBuf>,
     /// How far behind the end writes may have reached that were in flight when it became durable,
@@ -131,6 +133,27 @@ impl Reader {
         from: RecordPosition,
         session: &Session,
     ) -> Result<Reader, Stop> {
+        Reader::open_syncing(disk, config, from, true, session)
+    }
+
+    /// As [`Reader::open`], but makes no log durable: a power cut may take back what this reader
+    /// hands out. It tells whether there is a record at all, before anything else is done.
+    pub fn open_to_look(
+        disk: &Disk,
+        config: &RedoConfig,
+        from: RecordPosition,
+        session: &Session,
+    ) -> Result<Reader, Stop> {
+        Reader::open_syncing(disk, config, from, false, session)
+    }
+
+    fn open_syncing(
+        disk: &Disk,
+        config: &RedoConfig,
+        from: RecordPosition,
+        syncs: bool,
+        session: &Session,
+    ) -> Result<Reader, Stop> {
         let RecordPosition { scn: first_scn, rba: from } = from;
         config.check()?;
         let logs = LogFiles::open(disk, config, session)?;
@@ -147,6 +170,7 @@ impl Reader {
         }
         let mut reader = Reader {
             logs,
+            syncs,
             lost: Vec::new(),
             flight_blocks: config.buffer_blocks(),
             cut_blocks: config.part_blocks().saturating_mul(config.writes_in_flight),
@@ -212,7 +236,10 @@ impl Reader {
     /// Makes what will be read of this log durable, if it has begun (RD9). Members that can't be
     /// synced are lost; if only those have its header, the log hasn't begun.
     pub(crate) fn sync(&mut self, sequence: u32, session: &Session) -> Result<(), Stop> {
-        self.logs.sync(sequence, &mut self.lost, session)
+        match self.syncs {
+            true => self.logs.sync(sequence, &mut self.lost, session),
+            false => Ok(()),
+        }
     }
 
     /// Members that could not be synced, of groups that have another. What they hold is in doubt.

@@ -8,7 +8,8 @@
 //!   * each header's number lies between the least that the control file has for its file and the
 //!     highest that it has for all, at whatever moment a crash comes
 //!
-//! Callers: `recovery`, at its end; `instance`, at log switches and at shutdown.
+//! Callers: `recovery`, at its end; `instance`, where the checkpoint first moves, at log switches
+//! and at shutdown.
 
 use cache::DataFile;
 use format::{FileHeader, ScnLe, U32Le, check, seal};
@@ -126,6 +127,12 @@ impl ControlContent {
     pub fn announce_checkpoint(&mut self) {
         let next = self.checkpoint_number.checked_add(1);
         self.checkpoint_number = next.expect("4 billion checkpoints of data files were made");
+    }
+
+    /// Whether a data file has got the number that was announced last: then the next checkpoint
+    /// needs another one.
+    pub fn number_is_given(&self) -> bool {
+        self.data_files.iter().any(|file| file.checkpoint_number == self.checkpoint_number)
     }
 
     /// Requires a checkpoint's number of the headers of these data files.

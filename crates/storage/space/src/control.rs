@@ -32,10 +32,14 @@ pub struct ControlCopy {
 /// The control file: both copies, open and locked.
 #[derive(Debug)]
 pub struct ControlFile {
-    /// The copies in the order in which they are written: the believed one last (SP1).
+    /// The copies in the order in which they are written: the believed, or newer, one last (SP1).
     copies: Vec<File>,
     content: ControlContent,
     version: u64,
+    /// Whether it was written since it was opened.
+    is_settled: bool,
+    /// Whether one copy has an older version than the other, since the last write was a step.
+    is_uneven: bool,
     /// The hash of the place where they are (SP22).
     place: u64,
 }
@@ -54,7 +58,10 @@ impl ControlFile {
         let bytes = CONTROL_BLOCK.bytes() as u64;
         let place = place_of(disk, directory);
         let content = ControlContent { place, ..content };
-        let mut control = ControlFile { copies: Vec::new(), content, version: 0, place };
+        let (is_settled, is_uneven) = (false, false);
+        let copies = Vec::new();
+        let mut control =
+            ControlFile { copies, content, version: 0, is_settled, is_uneven, place };
         let mut make = |name| {
             let made = disk.create(&directory.join(name), bytes, options(direct), session)?;
             control.copies.push(made);
@@ -118,7 +125,9 @@ impl ControlFile {
                 without_advice(fault)
             ))
         });
-        Ok(ControlFile { copies, content, version, place: place_of(disk, directory) })
+        let (is_settled, is_uneven) = (false, false);
+        let place = place_of(disk, directory);
+        Ok(ControlFile { copies, content, version, is_settled, is_uneven, place })
     }
 
     /// Looks at both copies, each by itself, and writes nothing. While the result is kept the
@@ -192,17 +201,45 @@ impl ControlFile {
         written.map(|()| changed).map_err(failed)
     }
 
-    /// Writes the content that was read again, so that both copies have it durably (SP12), with
-    /// their place (SP22), and with what a probe has found, if there was one. Opening does this
-    /// before anything that only goes with this content. A checkpoint of the data files may follow
-    /// (SP19).
-    pub fn settle(&mut self, probed: Option<Probed>, session: &Session) -> Result<(), Error> {
+    /// Changes the content and writes it to one copy, the older one. It is durable when this
+    /// returns, and the next write begins with the other copy (SP1). After an I/O error the control
+    /// file must not be used any more.
+    pub fn step(
+        &mut self,
+        change: impl FnOnce(&mut ControlContent),
+        session: &Session,
+    ) -> Result<(), Error> {
+        change(&mut self.content);
+        let block = self.next_block();
+        write_copy(&self.copies[0], &block, session)?;
+        self.copies.rotate_left(1);
+        (self.is_settled, self.is_uneven) = (true, true);
+        Ok(())
+    }
+
+    /// Whether the copies have different versions, since the last write went to one of them.
+    pub fn is_uneven(&self) -> bool {
+        self.is_uneven
+    }
+
+    /// Has the next write say, besides what it changes, what opening has to say: the place (SP22),
+    /// what a probe has found, if there was one, and that a checkpoint of the data files may follow
+    /// (SP19). It gets a version number that no earlier write can have had (SP12).
+    pub fn prepare(&mut self, probed: Option<Probed>) {
         // Skips the version of a write that may have failed.
         self.version += 1;
         self.content.announce_checkpoint();
         self.content.place = self.place;
         self.content.probed = probed.or(self.content.probed);
-        self.write(session)
+    }
+
+    /// Writes both copies, unless it was written since it was opened. Opening does this before
+    /// anything that only goes with this content (SP12).
+    pub fn settle(&mut self, session: &Session) -> Result<(), Error> {
+        match self.is_settled {
+            true => Ok(()),
+            false => self.write(session),
+        }
     }
 
     /// Refuses if no copy has its name any more: then the directory was removed, renamed or
@@ -232,6 +269,14 @@ impl ControlFile {
     }
 
     fn write(&mut self, session: &Session) -> Result<(), Error> {
+        let block = self.next_block();
+        self.copies.iter().try_for_each(|copy| write_copy(copy, &block, session))?;
+        (self.is_settled, self.is_uneven) = (true, false);
+        Ok(())
+    }
+
+    /// The content as the block of the next version.
+    fn next_block(&mut self) -> IoBuf {
         if let Err(stop) = self.content.check() {
             panic!("the control file is to say what can't be: {stop}");
         }
@@ -240,13 +285,14 @@ impl ControlFile {
         *BlockHeader::of_mut(&mut block) = BlockHeader::new(BlockKind::Control, ADDRESS);
         self.content.store(self.version, &mut block);
         seal(&mut block, ADDRESS);
-        for file in &self.copies {
-            // Write-through: one copy is durable before the other is touched (SP1).
-            let waiting = session.waiting(WaitEvent::ControlFileParallelWrite).p(1, 1, 1);
-            file.write_at(0, &block, waiting)?;
-        }
-        Ok(())
+        block
     }
+}
+
+/// Writes one copy. Write-through: it is durable before the other is touched (SP1).
+fn write_copy(copy: &File, block: &IoBuf, session: &Session) -> Result<(), Error> {
+    let waiting = session.waiting(WaitEvent::ControlFileParallelWrite).p(1, 1, 1);
+    copy.write_at(0, block, waiting)
 }
 
 /// The refusal to open a database of which another program has a file.

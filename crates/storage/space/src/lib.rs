@@ -13,7 +13,7 @@
 //! A tablespace has one data file or more. A segment belongs to one tablespace and gets its extents
 //! from its files in turn, so that its blocks are spread over them.
 //!
-//! Rules SP1 to SP50, with their reasons, are in the README.
+//! Rules SP1 to SP51, with their reasons, are in the README.
 //!
 //! * [`ControlFile`]: reads, creates and writes the control file; [`ControlContent`]: its content;
 //!   [`Enqueue`]: a value that one session at a time holds.

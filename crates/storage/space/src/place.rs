@@ -92,7 +92,8 @@ impl ControlFile {
 /// own.
 pub fn say_moved(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
     let mut control = ControlFile::open(disk, directory, false, session)?;
-    Ok(control.settle(None, session)?)
+    control.prepare(None);
+    Ok(control.settle(session)?)
 }
 
 /// The refusal of a database whose creation hasn't ended (SP3). Its files elsewhere may have been

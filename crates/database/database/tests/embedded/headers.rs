@@ -65,10 +65,10 @@ fn refused(directory: &Path, says: &[&str]) {
 
 /// A data file is copied, a row is committed, and the copy is put back: that is said, and with the
 /// right file the row is there. It makes no difference how the database came to its end, nor
-/// whether it was shut or killed when the copy was made.
+/// whether it was shut or killed when the copy was made (but see the next test).
 #[test]
 fn an_older_copy_of_a_data_file_is_refused_however_the_database_ended() {
-    for (killed_before, killed_after) in [(false, false), (false, true), (true, true)] {
+    for (killed_before, killed_after) in [(false, false), (true, true)] {
         let scratch = Folder::absent("headers-older");
         let (directory, older, newer) =
             (scratch.0.join("db"), scratch.0.join("older"), scratch.0.join("newer"));
@@ -94,9 +94,34 @@ fn an_older_copy_of_a_data_file_is_refused_however_the_database_ended() {
             copy(&newer, &[file], &directory);
         }
         let database = Database::open(&directory, &options()).expect("the right files open");
-        let mut connection = database.connect("reader");
-        let account = connection.table("account").expect("there");
-        assert_eq!(balance(&mut connection, &account, 2), Some(7));
+        assert!(has_second_row(&database));
+    }
+}
+
+fn has_second_row(database: &Database) -> bool {
+    let mut connection = database.connect("reader");
+    let account = connection.table("account").expect("there");
+    balance(&mut connection, &account, 2) == Some(7)
+}
+
+/// Rule space/SP51: a copy that was made while the database was shut, of one that was killed soon
+/// after it was opened. The redo has what the copy lacks, unless the checkpoint has moved since:
+/// then it is refused.
+#[test]
+fn a_copy_made_while_shut_loses_nothing_where_the_database_was_killed() {
+    for file in ["data01.dbf", "undo01.dbf"] {
+        let scratch = Folder::absent("headers-shut");
+        let (directory, older) = (scratch.0.join("db"), scratch.0.join("older"));
+        made(&directory);
+        copy(&directory, &[file], &older);
+        let database = Database::open(&directory, &options()).expect("opened");
+        insert(&database, 2);
+        drop(database);
+        copy(&older, &[file], &directory);
+        match Database::open(&directory, &options()) {
+            Ok(database) => assert!(has_second_row(&database), "{file}"),
+            Err(stop) => assert!(stop.to_string().contains("is an older copy"), "{file}: {stop}"),
+        }
     }
 }
 

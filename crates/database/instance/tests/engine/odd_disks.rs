@@ -21,8 +21,8 @@ use sim::fs::FileSystem;
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    self, CAPACITY, TABLE, abort, add, creation, database, directory, ended, fill, machine, pause,
-    rows, run, shut, start,
+    self, CAPACITY, TABLE, abort, add, creation, database, directory, ended, fill, machine, open,
+    pause, rows, run, shut, start,
 };
 use crate::rows::Rows;
 
@@ -416,6 +416,8 @@ fn a_header_that_can_not_be_read_at_a_log_switch_is_left_out() {
             Parameters { filesystemio_options: FilesystemIo::DirectIo, ..common::parameters() };
         let instance = Instance::open(&odd.disk(), directory(), &parameters, session);
         let instance = instance.expect("opened");
+        // The checkpoint moves for the first time, with every header (rule space/SP51).
+        switches(&instance, 1, session);
         odd.header.1.store(true, SeqCst);
         switches(&instance, 4, session);
         instance.abort(session);
@@ -427,6 +429,38 @@ fn a_header_that_can_not_be_read_at_a_log_switch_is_left_out() {
     let notices = report.notices.clone();
     ended(report, "a header");
     assert_eq!(notices.iter().filter(|said| said.contains("data01.dbf")).count(), 1, "{notices:?}");
+}
+
+/// Rule space/SP51: where the checkpoint moves for the first time since an opening that left the
+/// headers, one that can't be read halts the instance, as it would have ended that opening. Nothing
+/// is lost.
+#[test]
+fn a_header_that_was_left_and_can_not_be_read_halts_the_instance() {
+    let cause = run(machine(1, database(8)), |world, session| {
+        let mut odd = Odd { has_ring: false, ..Odd::of(world) };
+        odd.header.0 = "data01.dbf";
+        let parameters =
+            Parameters { filesystemio_options: FilesystemIo::DirectIo, ..common::parameters() };
+        let instance = Instance::open(&odd.disk(), directory(), &parameters, session);
+        let instance = instance.expect("opened");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
+        fill(&instance, &table, 1, session);
+        instance.checkpoint(session).expect("written");
+        odd.header.1.store(true, SeqCst);
+        pause(Nanos::from_secs(4), session);
+        let cause = instance.halt().cause(session).map(|cause| cause.to_string());
+        drop(table);
+        instance.abort(session);
+        drop(instance);
+        let instance = open(world, session);
+        let table = Rows::open(&instance, TABLE, session).expect("there");
+        assert_eq!(rows(&table, session).len(), 9);
+        drop(table);
+        abort(instance, session);
+        cause
+    });
+    let cause = cause.expect("it has halted");
+    assert!(cause.contains("header of a data file") && cause.contains("data01.dbf"), "{cause}");
 }
 
 /// IN5: the processes that a shutdown ends together are told at once. While the checkpoint process

@@ -174,7 +174,7 @@ fn a_lost_log_that_nobody_needs_is_no_reason_to_restore_anything() {
     assert_eq!(needed, 1, "one of three is current");
 }
 
-/// A copy of a data file from before the last opening; then copies of the control file.
+/// A copy of a data file from before the last change; then copies of the control file.
 #[test]
 fn files_of_an_earlier_time_are_found() {
     let (disk, objects) = database();
@@ -186,8 +186,14 @@ fn files_of_an_earlier_time_are_found() {
         };
         let controls = ["control01.ctl", "control02.ctl"];
         let (older, older_controls) = (whole(DATA), controls.map(whole));
-        let opened = Instance::open(&disk, directory(), &parameters(), session);
-        opened.expect("opened").shutdown(session).expect("shut in good order");
+        let instance = Instance::open(&disk, directory(), &parameters(), session).expect("opened");
+        let schema = Schema::find(&instance, session);
+        let (mut transaction, mut inserter) = (Transaction::new(), HeapInserter::default());
+        let new = row(100_000, 100);
+        schema.insert(&mut transaction, &mut inserter, &new, session).expect("inserted");
+        instance.commit(transaction, session).expect("committed");
+        instance.shutdown(session).expect("shut in good order");
+        drop((schema, instance));
         let newer = whole(DATA);
         let found = |says: &str| {
             let (_, told) = check(&disk, Some(objects), session);
@@ -201,6 +207,24 @@ fn files_of_an_earlier_time_are_found() {
             write(&disk, name, (0, bytes), session);
         }
         assert_eq!(found("is newer than the control file"), 2);
+    });
+}
+
+/// An opening and a shutdown without a change leave data files as they are: a copy from before is
+/// the file (rule space/SP51).
+#[test]
+fn files_from_before_an_opening_without_a_change_are_in_order() {
+    let (disk, objects) = database();
+    with_database(disk, move |world, session| {
+        let disk = world.disk();
+        let whole = || read(&disk, DATA, (0, length(&disk, DATA, session) as usize), session);
+        let older = whole();
+        let opened = Instance::open(&disk, directory(), &parameters(), session);
+        opened.expect("opened").shutdown(session).expect("shut in good order");
+        assert!(whole() == older);
+        let (report, told) = check(&disk, Some(objects), session);
+        assert_eq!(told, []);
+        assert!(report.expect("checked").is_clean());
     });
 }
 

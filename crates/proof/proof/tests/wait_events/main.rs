@@ -193,9 +193,9 @@ fn creating_and_opening_wait_for_each_request() {
     assert_eq!(requests(&waits, WaitEvent::DataFileInitWrite), [[1, 256, 0]; 5]);
     assert_eq!(requests(&waits, WaitEvent::ControlFileSequentialRead), [[0, 0, 1]; 4]);
     let control = requests(&waits, WaitEvent::ControlFileParallelWrite);
-    // Made, settled, recovered, opened, a checkpoint announced, shut: each two copies. Then five
-    // times for its user's opening and shutting.
-    assert_eq!(control, [[1, 1, 1]; 22]);
+    // Made, settled, recovered, opened (one copy), a checkpoint announced, shut: each two copies.
+    // Then, for its user, recovered and opened, one copy each, and shut.
+    assert_eq!(control, [[1, 1, 1]; 15]);
     assert_eq!(requests(&waits, WaitEvent::LogFileSingleWrite), [[1, 0, 1], [2, 0, 1]]);
     let reads = requests(&waits, WaitEvent::LogFileSequentialRead);
     assert_eq!(reads[..3], [[1, 0, 1], [2, 0, 1], [3, 0, 1]], "each log's header");
