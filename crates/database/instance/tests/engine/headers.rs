@@ -92,7 +92,7 @@ fn both_copies_of_the_control_file_say_the_same_after_a_heartbeat() {
             pause(Nanos::from_secs(seconds), session);
             abort(instance, session);
         });
-        let [one, other] = run(machine(3, disk), |world, session| versions(world, session));
+        let [one, other] = run(machine(3, disk), versions);
         assert_eq!(one != other, differ, "{one} and {other} after {seconds} s");
     }
 }
@@ -144,7 +144,7 @@ fn a_copy_made_while_the_database_was_shut_counts_until_the_checkpoint_moves() {
         match (moves, found(disk)) {
             (false, Ok(rows)) => assert_eq!(rows as u64, 2 * ROWS),
             (true, Err(said)) => assert!(said.contains("is an older copy"), "{said}"),
-            (_, found) => panic!("moves: {moves}, {found:?}"),
+            (_, other) => panic!("moves: {moves}, {other:?}"),
         }
     }
 }
