@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
 /// Measures, prints a table, and writes the cost file if one is asked for.
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     if cfg!(debug_assertions) && arguments.write.is_some() {
-        return Err("a debug build costs more than the engine does; run it as `cargo xtask \
+        return Err("a debug build costs more than the engine does; run it as `cargo xbench \
                     calibrate`, which builds for release"
             .to_string());
     }
@@ -142,12 +142,17 @@ mod tests {
         xtask::workspace::root().join("target").join(format!("{name}-{}", std::process::id()))
     }
 
+    /// What one loop takes beyond others. Tests are built with some crates optimised and some not,
+    /// and there a lookup by SQL takes less than the rows that it reads do by calls.
+    const DIFFERENCES: [Cost; 2] = [Cost::RowChangeMore, Cost::Statement];
+
     /// A cost that has no likely value, or one outside its quartiles.
     fn unlikely(measured: &Measured) -> Option<String> {
         let is_likely = |cost: Cost| {
             let spread = measured.of(Figure::Cost(cost)).expect("each cost is measured");
             let ns = spread.median;
-            (1.0..1e6).contains(&ns) && spread.low <= ns && ns <= spread.high
+            let least = if DIFFERENCES.contains(&cost) { -1e5 } else { 1.0 };
+            (least..1e6).contains(&ns) && spread.low <= ns && ns <= spread.high
         };
         let cost = Cost::ALL.iter().find(|&&cost| !is_likely(cost))?;
         let ns = measured.of(Figure::Cost(*cost)).map(|spread| spread.median);

@@ -120,7 +120,7 @@ fn fast_start_mttr_target_bounds_how_long_recovery_takes() {
             let parameters = parameters.clone();
             move |world, session| {
                 let instance = open_as(&parameters, world, session);
-                work(&instance, 7_200, session);
+                work(&instance, 9_600, session);
                 let estimated = instance.estimated_recovery(session);
                 abort(instance, session);
                 estimated
