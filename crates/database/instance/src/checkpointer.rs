@@ -54,8 +54,8 @@ impl CheckpointRequests {
 
 /// Where checkpoints begin at an opening.
 pub(crate) struct CheckpointStart {
-    /// The checkpoint in the control file.
-    pub(crate) at: Rba,
+    /// The content of the control file after recovery.
+    pub(crate) content: ControlContent,
     /// Whether the headers of the data files have the checkpoint of the shutdown before.
     pub(crate) leaves_headers: bool,
 }
@@ -90,6 +90,8 @@ pub(crate) struct Checkpointer {
     /// Whether that is the opening's still, and the headers of the data files have the checkpoint
     /// of the shutdown before (rule space/SP51). The process lowers it.
     headers_are_left: SharedFlag,
+    /// The content of the control file at the opening.
+    opened: ControlContent,
 }
 
 impl Checkpointer {
@@ -100,7 +102,7 @@ impl Checkpointer {
         control: Arc<Enqueue<ControlFile>>,
         bounds: Latch<Bounds>,
         assumed: Pace,
-        CheckpointStart { at, leaves_headers }: CheckpointStart,
+        CheckpointStart { content, leaves_headers }: CheckpointStart,
     ) -> Arc<Checkpointer> {
         Arc::new(Checkpointer {
             wanted,
@@ -111,8 +113,9 @@ impl Checkpointer {
             bounds,
             assumed,
             estimate_ns: Shared64::new(0),
-            recorded: Shared64::new(at.pack_block()),
+            recorded: Shared64::new(content.checkpoint.pack_block()),
             headers_are_left: SharedFlag::new(leaves_headers),
+            opened: content,
         })
     }
 
@@ -209,7 +212,7 @@ impl Checkpointer {
         let frees = position.sequence > recorded.sequence;
         if position <= recorded || !(frees || due) {
             if due {
-                self.even_out(session)?;
+                self.even_out(recorded, session)?;
             }
             return Some(recorded);
         }
@@ -230,12 +233,7 @@ impl Checkpointer {
             content.newest_log = newest_log;
         };
         if self.headers_are_left.is_raised(session) {
-            let written = self.or_halt(self.write_headers(position, scn, session), session)?;
-            self.update(session, |content| {
-                moves(content);
-                written.require(content);
-            })?;
-            self.headers_are_left.lower(session);
+            self.write_left_headers(position, scn, moves, session)?;
             self.redo.checkpoint_advanced(position, session);
             return Some(position);
         }
@@ -278,16 +276,42 @@ impl Checkpointer {
         Ok(HeadersWritten { checkpoint, files })
     }
 
-    /// Whether nothing has changed since an opening that left the headers of the data files, if the
-    /// checkpoint is here now. The process has ended.
-    pub(crate) fn headers_can_stay(&self, at: Rba, session: &Session) -> bool {
-        let recorded = self.control.hold(0, session).content().checkpoint;
-        self.headers_are_left.is_raised(session) && at == recorded
+    /// Writes the headers that an opening has left, then changes the control file, which requires
+    /// them from then on (rule space/SP51). None if the instance has halted.
+    fn write_left_headers(
+        &self,
+        at: Rba,
+        scn: Scn,
+        change: impl FnOnce(&mut ControlContent),
+        session: &Session,
+    ) -> Option<()> {
+        let written = self.or_halt(self.write_headers(at, scn, session), session)?;
+        self.update(session, |content| {
+            change(content);
+            written.require(content);
+        })?;
+        self.headers_are_left.lower(session);
+        Some(())
     }
 
-    /// Has the copies of the control file say the same again, some time after an opening (IN54).
-    /// None if the instance has halted.
-    fn even_out(&self, session: &Session) -> Option<()> {
+    /// Whether an opening has left the headers and nothing has changed since, if the checkpoint is
+    /// here now: no block, and no file that the control file lists.
+    pub(crate) fn headers_can_stay(&self, at: Rba, session: &Session) -> bool {
+        let is_left = self.headers_are_left.is_raised(session);
+        let control = self.control.hold(0, session);
+        let content = control.content();
+        is_left && at == content.checkpoint && content.lists_the_same(&self.opened)
+    }
+
+    /// Has the copies of the control file say the same again, some time after an opening (IN54). If
+    /// it lists other files by now the headers that the opening has left get their number, so that
+    /// an older control file is refused. None if the instance has halted.
+    fn even_out(&self, recorded: Rba, session: &Session) -> Option<()> {
+        let is_left = self.headers_are_left.is_raised(session);
+        if is_left && !self.headers_can_stay(recorded, session) {
+            let scn = self.control.hold(0, session).content().checkpoint_scn;
+            return self.write_left_headers(recorded, scn, |_| (), session);
+        }
         let is_uneven = self.control.hold(0, session).is_uneven();
         if is_uneven {
             self.update(session, |_| ())?;

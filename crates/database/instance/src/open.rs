@@ -252,8 +252,8 @@ fn start(
     let control = Arc::clone(&storage.control);
     let (of_cache, of_redo) = (Arc::clone(&cache), Arc::clone(&redo));
     let bounds = Latch::new(&os, LatchKind::Innermost, Bounds::of(parameters));
-    let (at, leaves_headers) = (content.checkpoint, recovered.leaves_headers);
-    let begins = CheckpointStart { at, leaves_headers };
+    let leaves_headers = recovered.leaves_headers;
+    let begins = CheckpointStart { content: content.clone(), leaves_headers };
     let checkpointer = Checkpointer::new(wanted, of_cache, of_redo, control, bounds, pace, begins);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency, &os);
     let mut processes = Processes::start(&checkpointer, parameters, session)?;

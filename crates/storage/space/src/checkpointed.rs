@@ -135,6 +135,13 @@ impl ControlContent {
         self.data_files.iter().any(|file| file.checkpoint_number == self.checkpoint_number)
     }
 
+    /// Whether both list the same tablespaces, data files and redo logs, and say the same of each.
+    pub fn lists_the_same(&self, other: &ControlContent) -> bool {
+        self.tablespaces == other.tablespaces
+            && self.data_files == other.data_files
+            && self.log_groups == other.log_groups
+    }
+
     /// Requires a checkpoint's number of the headers of these data files.
     pub fn require_checkpoint(&mut self, checkpoint: &FileCheckpoint, files: &[DataFile]) {
         for entry in &mut self.data_files {

@@ -1,7 +1,7 @@
 //! Checkpoints of data files (rules space/SP19, space/SP51): when their headers are written. And
 //! how few durable writes open and shut a database at rest (IN54).
 
-use instance::Instance;
+use instance::{Instance, LogGroupSpec};
 use os::Session;
 use sim::World;
 use sim::fs::FileSystem;
@@ -146,6 +146,31 @@ fn a_copy_made_while_the_database_was_shut_counts_until_the_checkpoint_moves() {
             (true, Err(said)) => assert!(said.contains("is an older copy"), "{said}"),
             (_, other) => panic!("moves: {moves}, {other:?}"),
         }
+    }
+}
+
+/// Rule space/SP51: a control file from before an opening is refused, also if no block has changed
+/// since, once the newer one lists other files: redo may lie there that the older one doesn't know.
+#[test]
+fn an_older_control_file_is_refused_when_other_files_are_listed() {
+    for (seconds, shuts) in [(1, true), (4, false)] {
+        let mut base = database(ROWS);
+        let controls = ["/db/control01.ctl", "/db/control02.ctl"];
+        let older = controls.map(|path| bytes_of(&mut base, path));
+        let ((), mut disk) = run_kept(machine(4, base), move |world, session| {
+            let instance = open(world, session);
+            let bytes = u64::from(redo::LOG_BLOCKS_MIN) * 4096;
+            let spec = LogGroupSpec { bytes, members: vec!["x.log".to_string()] };
+            instance.add_log_group(&spec, session).expect("added");
+            pause(Nanos::from_secs(seconds), session);
+            if shuts { shut(instance, session) } else { abort(instance, session) }
+        });
+        assert_eq!(found(disk.clone()), Ok(ROWS as usize), "with its own control file");
+        for (path, bytes) in controls.into_iter().zip(&older) {
+            put(&mut disk, path, bytes);
+        }
+        let said = found(disk).expect_err("it doesn't list the new log");
+        assert!(said.contains("is newer than the control file"), "shut: {shuts}, {said}");
     }
 }
 
