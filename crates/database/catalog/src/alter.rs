@@ -444,7 +444,8 @@ impl Statement<'_> {
         let (own, others): (Vec<_>, Vec<_>) =
             keys.into_iter().partition(|key| key.table == table.object);
         let what = format!("drop constraint {name} of table {}", table.name);
-        let mut edit = self.without_keys(&others, cascade, &what)?;
+        let mut edit = Edit::default();
+        self.without_keys(&mut edit, &others, cascade, &what)?;
         if let (Some(key), false) = (own.first(), cascade) {
             let what = format!("its foreign key {} refers to {name}; drop that first", key.name);
             return Err(cannot(&table.name, &what));

@@ -37,8 +37,9 @@ impl Dictionary {
         found
     }
 
-    /// Drops the views that read an object, by the edit that drops it. Refused if there are any,
-    /// unless `cascade` allows that. `what` says what is being done.
+    /// Drops the views that read an object, by the edit that drops it. Refused if there are any
+    /// that the edit doesn't drop already, unless `cascade` allows that. `what` says what is being
+    /// done.
     pub(crate) fn drop_dependents(
         &self,
         edit: &mut Edit,
@@ -47,7 +48,8 @@ impl Dictionary {
         what: &str,
     ) -> Result<(), Stop> {
         for view in self.dependents(object) {
-            if !cascade {
+            let is_dropped = matches!(edit.views.get(&view), Some(None));
+            if !cascade && !is_dropped {
                 let name = &self.views[&view].name;
                 let message = format!(
                     "cannot {what}: view {name} depends on it; drop that first, or say CASCADE"

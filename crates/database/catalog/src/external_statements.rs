@@ -13,6 +13,7 @@ use stop::Stop;
 use txn::LockWait;
 
 use crate::dictionary::Dictionary;
+use crate::drop::Dropping;
 use crate::edit::Edit;
 use crate::spec::ExternalSpec;
 use crate::{Catalog, ExternalDefinition, ObjectId, names, texts};
@@ -42,18 +43,17 @@ impl Catalog {
     /// Drops an external table; its file stays. Refused while views read it, unless `cascade` drops
     /// them too.
     pub fn drop_external(&self, name: &str, cascade: bool, session: &Session) -> Result<(), Stop> {
-        self.run(LockWait::Forever, session, |statement| {
-            let edit = |dictionary: &Dictionary| {
-                let object = dictionary.external(name)?.object;
-                let externals = BTreeMap::from([(object, None)]);
-                let mut edit = Edit { externals, ..Edit::default() };
-                let what = format!("drop external table {name}");
-                let object = ObjectId::External(object);
-                dictionary.drop_dependents(&mut edit, object, cascade, &what)?;
-                Ok::<_, Stop>(edit)
-            };
-            statement.publish(edit, &[])
-        })
+        self.drop_externals(&[name], Dropping::with(cascade), session).map(drop)
+    }
+
+    /// Drops several external tables together. Returns how many names were passed over.
+    pub fn drop_externals(
+        &self,
+        names: &[&str],
+        how: Dropping,
+        session: &Session,
+    ) -> Result<usize, Stop> {
+        self.drop_unlocked(names, how, add_external, session)
     }
 
     /// The external table of this name, as it is now. Waits while a statement that changes it
@@ -79,6 +79,17 @@ impl Catalog {
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
+}
+
+/// Adds to an edit that the external table of this name is dropped.
+pub(crate) fn add_external(
+    edit: &mut Edit,
+    name: &str,
+    dictionary: &Dictionary,
+) -> Result<ObjectId, Stop> {
+    let object = dictionary.external(name)?.object;
+    edit.externals.insert(object, None);
+    Ok(ObjectId::External(object))
 }
 
 /// Refuses an external table that could never be made.

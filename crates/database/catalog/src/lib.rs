@@ -25,7 +25,7 @@
 //!
 //! Each DDL statement (`create`, `alter`, `set_type`, `drop`, `truncate`, …) makes an `edit` and
 //! runs as a `statement`, whose order of locks, commit and publication is that of the README: rules
-//! DC1 to DC44. What was decided, and why: decisions 0007 and 0015.
+//! DC1 to DC45. What was decided, and why: decisions 0007 and 0015.
 //!
 //! Callers: the embedded API; SQL; tools.
 
@@ -79,6 +79,7 @@ pub use dictionary_check::{DictionaryCheck, DictionaryContents, DictionaryFault}
 pub use dictionary_table::DictionaryTable;
 pub use dictionary_version::{DICTIONARY_VERSION, DICTIONARY_VERSION_FIRST};
 pub use draft::{INDEX_COLUMNS_MAX, INDEXES_MAX};
+pub use drop::Dropping;
 pub use external_definition::{ExternalColumn, ExternalDefinition};
 pub use fill::FilledRow;
 pub use names::NAME_BYTES_MAX;

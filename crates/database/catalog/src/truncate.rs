@@ -5,7 +5,7 @@
 //!
 //! Callers: the embedded API; SQL.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ids::ObjectNo;
@@ -18,12 +18,9 @@ use crate::Catalog;
 use crate::alter_sequence::AlteredSequence;
 use crate::dictionary::Dictionary;
 use crate::draft::NEW_SEGMENT;
-use crate::drop::segments_of;
+use crate::drop::{Tables, segments_of};
 use crate::edit::Edit;
 use crate::statement::Statement;
-
-/// The tables that are emptied.
-type Tables = BTreeMap<ObjectNo, Arc<TableDefinition>>;
 
 /// What TRUNCATE does beside emptying the tables that it names.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

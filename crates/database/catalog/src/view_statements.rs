@@ -15,6 +15,7 @@ use txn::LockWait;
 use value::COLUMNS_MAX;
 
 use crate::dictionary::Dictionary;
+use crate::drop::Dropping;
 use crate::edit::Edit;
 use crate::spec::ViewSpec;
 use crate::texts::DEPENDENCIES_MAX;
@@ -35,16 +36,18 @@ impl Catalog {
 
     /// Drops a view. Refused while other views read it, unless `cascade` drops them too.
     pub fn drop_view(&self, name: &str, cascade: bool, session: &Session) -> Result<(), Stop> {
-        self.run(LockWait::Forever, session, |statement| {
-            let edit = |dictionary: &Dictionary| {
-                let object = dictionary.view(name)?.object;
-                let mut edit = Edit { views: BTreeMap::from([(object, None)]), ..Edit::default() };
-                let what = format!("drop view {name}");
-                dictionary.drop_dependents(&mut edit, ObjectId::View(object), cascade, &what)?;
-                Ok::<_, Stop>(edit)
-            };
-            statement.publish(edit, &[])
-        })
+        self.drop_views(&[name], Dropping::with(cascade), session).map(drop)
+    }
+
+    /// Drops several views together, which may read each other. Returns how many names were passed
+    /// over.
+    pub fn drop_views(
+        &self,
+        names: &[&str],
+        how: Dropping,
+        session: &Session,
+    ) -> Result<usize, Stop> {
+        self.drop_unlocked(names, how, add_dropped, session)
     }
 
     /// The view of this name, as it is now. Waits while a statement that changes it commits.
@@ -67,6 +70,12 @@ impl Catalog {
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
+}
+
+fn add_dropped(edit: &mut Edit, name: &str, dictionary: &Dictionary) -> Result<ObjectId, Stop> {
+    let object = dictionary.view(name)?.object;
+    edit.views.insert(object, None);
+    Ok(ObjectId::View(object))
 }
 
 /// Refuses a view that could never be made.

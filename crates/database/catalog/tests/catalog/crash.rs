@@ -2,8 +2,8 @@
 //! is lost or left over, and indexes agree with rows.
 
 use catalog::{
-    Alteration, ColumnSpec, DefaultSpec, ExternalColumn, ExternalSpec, Restart, SequenceAlteration,
-    SequenceOptions, Truncation, ViewSpec,
+    Alteration, ColumnSpec, DefaultSpec, Dropping, ExternalColumn, ExternalSpec, Restart,
+    SequenceAlteration, SequenceOptions, Truncation, ViewSpec,
 };
 use instance::Instance;
 use os::Session;
@@ -29,7 +29,7 @@ fn alter(db: &Db, table: &str, what: Alteration, session: &Session) -> Result<()
     db.catalog.alter_table(table, &what, WAIT, session)
 }
 
-const STATEMENTS: [(&str, Run); 27] = [
+const STATEMENTS: [(&str, Run); 28] = [
     ("create table", |db, session| {
         let identity = DefaultSpec::Identity { always: true, options: SequenceOptions::default() };
         let id = ColumnSpec { default: identity, ..column("id", Type::BigInt) };
@@ -45,6 +45,10 @@ const STATEMENTS: [(&str, Run); 27] = [
     ("drop index", |db, session| db.catalog.drop_index("by_city", WAIT, session)),
     ("drop table", |db, session| db.catalog.drop_table("orders", false, WAIT, session)),
     ("drop table cascade", |db, session| db.catalog.drop_table("customer", true, WAIT, session)),
+    ("drop tables", |db, session| {
+        let how = Dropping::default();
+        db.catalog.drop_tables(&["customer", "orders"], how, WAIT, session).map(drop)
+    }),
     ("truncate", |db, session| db.catalog.truncate_table("orders", WAIT, session)),
     ("truncate, restart identity", |db, session| {
         let how = Truncation { cascade: false, restart_identity: true };
@@ -126,13 +130,21 @@ const STATEMENTS: [(&str, Run); 27] = [
 ];
 
 /// Statements on a database whose dictionary has the newest version, and something of everything.
-const STATEMENTS_OF_TEXTS: [(&str, Run); 8] = [
+const STATEMENTS_OF_TEXTS: [(&str, Run); 10] = [
     ("drop table cascade", |db, session| db.catalog.drop_table("customer", true, WAIT, session)),
     ("replace view", |db, session| {
         let spec = db.view_of("names", "customer", &[2, 1, 0], session);
         db.catalog.create_view(&ViewSpec { replace: true, ..spec }, session).map(drop)
     }),
     ("drop view cascade", |db, session| db.catalog.drop_view("names", true, session)),
+    ("drop views", |db, session| {
+        let how = Dropping::default();
+        db.catalog.drop_views(&["names", "above"], how, session).map(drop)
+    }),
+    ("drop tables, one of them external", |db, session| {
+        let how = Dropping::default();
+        db.catalog.drop_tables(&["orders", "lines"], how, WAIT, session).map(drop)
+    }),
     ("create external table", |db, session| {
         let columns = vec![ExternalColumn { name: "line".into(), kind: Type::Text }];
         let spec = ExternalSpec { name: "more".into(), columns, options: "location 'y'".into() };

@@ -8,6 +8,7 @@ mod crash;
 mod expressions;
 mod faults;
 mod sequences;
+mod several;
 mod tables;
 mod types;
 mod version;

@@ -1,7 +1,8 @@
 //! Views and external tables: what they read stays, and who made a plan of them comes to know.
 
 use catalog::{
-    Alteration, Dependency, ExternalColumn, ExternalSpec, ObjectId, SequenceOptions, ViewSpec,
+    Alteration, Dependency, Dropping, ExternalColumn, ExternalSpec, ObjectId, SequenceOptions,
+    ViewSpec,
 };
 use os::Session;
 use relation::OnDelete;
@@ -16,7 +17,7 @@ fn alter(db: &Db, table: &str, what: Alteration, session: &Session) -> Result<()
     db.catalog.alter_table(table, &what, WAIT, session)
 }
 
-fn external(name: &str) -> ExternalSpec {
+pub(crate) fn external(name: &str) -> ExternalSpec {
     let columns = vec![ExternalColumn { name: "line".into(), kind: Type::Text }];
     ExternalSpec { name: name.into(), columns, options: "location 'lines.csv'".into() }
 }
@@ -149,7 +150,8 @@ fn a_sequence_that_a_view_reads_is_dropped_only_with_it() {
         refused(drop, RefusalKind::WrongState, "view next depends on it");
         let sequence = db.catalog.sequence("s", session).expect("there");
         assert_eq!(db.catalog.next_value(&sequence, session).expect("it goes on"), 1);
-        db.catalog.drop_sequence_with_views("s", true, session).expect("dropped");
+        let how = Dropping { cascade: true, if_exists: false };
+        db.catalog.drop_sequences(&["s"], how, session).expect("dropped");
         assert!(db.catalog.views(session).is_empty());
     });
 }

@@ -3,7 +3,7 @@
 //! Callers: `define`.
 
 use catalog::{
-    Alteration, IndexColumnSpec, IndexSpec, ObjectId, Restart, SequenceAlteration,
+    Alteration, Dropping, IndexColumnSpec, IndexSpec, Restart, SequenceAlteration,
     SequenceBound as KeptBound, Truncation,
 };
 use relation::TableDefinition;
@@ -124,7 +124,8 @@ impl Frame<'_> {
             }),
         };
         let altered = self.catalog.alter_sequence(&name, &alteration, self.session);
-        let skips = alter.if_exists && !self.is_of_another_kind(DropKind::Sequence, &name);
+        // IF EXISTS is about the name: what has it and is something else is told.
+        let skips = alter.if_exists && self.object_named(&name).is_none();
         Done::unless(skips, RefusalKind::NotFound, altered)
     }
 
@@ -146,48 +147,34 @@ impl Frame<'_> {
         }
     }
 
-    /// DROP, one object after the other.
+    /// DROP, all objects together.
     pub(super) fn drop_objects(&mut self, drop: &Drop) -> Result<Done, Stop> {
-        let mut all = Done::Yes;
-        for written in &drop.names {
-            let name = Name::of_users(written)?;
-            let dropped = self.drop_object(drop.kind, &name, drop.cascade);
-            // IF EXISTS is about the name: what has it and is something else is told.
-            let skips = drop.if_exists && !self.is_of_another_kind(drop.kind, &name);
-            if Done::unless(skips, RefusalKind::NotFound, dropped)? == Done::Skipped {
-                all = Done::Skipped;
-            }
-        }
-        Ok(all)
-    }
-
-    /// Whether something has this name that wasn't found as an object of the kind.
-    fn is_of_another_kind(&self, kind: DropKind, name: &str) -> bool {
-        // Indexes have names of their own.
-        let is_named = !matches!(kind, DropKind::Index | DropKind::Schema | DropKind::Tablespace);
-        is_named && self.object_named(name).is_some()
-    }
-
-    fn drop_object(&mut self, kind: DropKind, name: &str, cascade: bool) -> Result<(), Stop> {
         let (catalog, session) = (self.catalog, self.session);
         let wait = self.state.own.ddl_lock_wait();
-        match kind {
-            DropKind::Table => match self.object_named(name) {
-                Some(ObjectId::External(_)) => catalog.drop_external(name, cascade, session),
-                _ => catalog.drop_table(name, cascade, wait, session),
-            },
-            DropKind::ExternalTable => catalog.drop_external(name, cascade, session),
-            DropKind::View => catalog.drop_view(name, cascade, session),
-            DropKind::Index => catalog.drop_index(name, wait, session),
-            DropKind::Sequence => catalog.drop_sequence_with_views(name, cascade, session),
+        let names: Vec<String> =
+            drop.names.iter().map(Name::of_users).collect::<Result<_, Stop>>()?;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let Drop { cascade, if_exists, .. } = *drop;
+        let how = Dropping { cascade, if_exists };
+        let missing = match drop.kind {
+            DropKind::Table => catalog.drop_tables(&names, how, wait, session)?,
+            DropKind::ExternalTable => catalog.drop_externals(&names, how, session)?,
+            DropKind::View => catalog.drop_views(&names, how, session)?,
+            DropKind::Index => catalog.drop_indexes(&names, if_exists, wait, session)?,
+            DropKind::Sequence => catalog.drop_sequences(&names, how, session)?,
             DropKind::Schema => {
+                let name = names.join(", ");
                 let message = format!("schema {name} can't be dropped: there is one, {PUBLIC}");
-                Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message))
+                return Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
             DropKind::Tablespace => {
                 let message = "a tablespace can't be dropped; drop its tables, and leave it empty";
-                Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message))
+                return Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
+        };
+        match missing {
+            0 => Ok(Done::Yes),
+            _ => Ok(Done::Skipped),
         }
     }
 

@@ -213,7 +213,7 @@ fn simple() -> [Kind; 13] {
 }
 
 /// Forms of these that are seldom written.
-fn seldom() -> [Kind; 8] {
+fn seldom() -> [Kind; 11] {
     [
         definition("truncate restart identity cascade", || {
             of("truncate table p restart identity cascade")
@@ -237,5 +237,14 @@ fn seldom() -> [Kind; 8] {
         definition("analyze of columns", || of("analyze o (t, extra)"))
             .refused("a column that isn't there", |_| of("analyze o (t, nothing)")),
         definition("analyze delete statistics", || of("analyze table o delete statistics")),
+        definition("drop table of several", || {
+            of("drop table if exists i, nothing, k, t, c, p cascade")
+        })
+        .refused("a table that refers to the last", |_| of("drop table o, i, k, p"))
+        .refused("a table that isn't there", |_| of("drop table o, nothing")),
+        definition("drop view of several", || of("drop view y, w, z"))
+            .refused("a view that reads the last", |_| of("drop view w, y")),
+        definition("drop index of several", || of("drop index t_by_v, o_by_t"))
+            .refused("a primary key", |_| of("drop index o_by_t, t_pk")),
     ]
 }
