@@ -54,6 +54,42 @@ fn a_transaction_goes_on_behind_a_refused_statement() {
     assert_eq!(rows(&mut connection, "select id from note order by id"), ["1", "3"]);
 }
 
+/// SQ61: of a LOCK TABLE that is refused at a later table nothing is left, and what its transaction
+/// had before stays.
+#[test]
+fn a_lock_table_that_is_refused_gives_back_what_it_took() {
+    let small = Small::new("sql-lock-refused");
+    let (mut one, mut other) = (small.connect("one"), small.connect("other"));
+    for table in ["free", "shared", "changed", "busy"] {
+        run(&mut one, &format!("create table {table} (id bigint primary key)"));
+    }
+    run(&mut one, "insert into changed values (1)");
+    run(&mut other, "begin");
+    run(&mut other, "lock table busy in share mode");
+    run(&mut one, "begin");
+    run(&mut one, "lock table shared in share mode");
+    run(&mut one, "update changed set id = 2");
+    let busy = "lock table free, shared, changed, free, busy in exclusive mode nowait";
+    assert_eq!(refused(&mut one, busy), SqlState::LOCK_NOT_AVAILABLE);
+    let unknown = "lock table changed, free, shared, nothing in exclusive mode nowait";
+    assert_eq!(refused(&mut one, unknown), SqlState::UNDEFINED_TABLE);
+    run(&mut other, "lock table free in exclusive mode nowait");
+    for (table, stays, is_refused) in
+        [("shared", "share", "row exclusive"), ("changed", "row exclusive", "share")]
+    {
+        let lock = |mode: &str| format!("lock table {table} in {mode} mode nowait");
+        assert_eq!(refused(&mut other, &lock(is_refused)), SqlState::LOCK_NOT_AVAILABLE);
+        run(&mut other, &lock(stays));
+    }
+    // The transaction goes on, and locks anew what it changes.
+    assert_eq!(refused(&mut one, busy), SqlState::LOCK_NOT_AVAILABLE);
+    run(&mut other, "commit");
+    run(&mut one, "update changed set id = 3");
+    run(&mut one, "lock table free, shared, changed, busy in exclusive mode nowait");
+    run(&mut one, "commit");
+    assert_eq!(value(&mut one, "select id from changed"), "3");
+}
+
 #[test]
 fn savepoints_are_found_by_their_names() {
     let small = Small::new("sql-savepoints");

@@ -69,7 +69,8 @@ pub struct Transaction {
     statement: Option<u32>,
     /// How long each wait for a lock may take.
     lock_wait: LockWait,
-    /// The table that it has locked last, and the mode: it has both until it ends.
+    /// The table that it has locked last, and the mode: it has both until it ends, or until
+    /// [`Transactions::lower_table`].
     table: Option<(u32, TableMode)>,
     /// How often it has gone back to a savepoint.
     times_back: u64,
@@ -440,6 +441,31 @@ impl Transactions {
         self.locks.lock_table(id, object, mode, lock_wait, session)?;
         transaction.table = wanted;
         Ok(())
+    }
+
+    /// The mode in which the transaction has a table, if it has it.
+    pub fn table_mode(
+        &self,
+        transaction: &Transaction,
+        object: u32,
+        session: &Session,
+    ) -> Option<TableMode> {
+        self.locks.mode(transaction.id()?, object, session)
+    }
+
+    /// Has the transaction have a table in mode `to` again, or not at all, as before a statement
+    /// that locks tables and is refused (TX61).
+    pub fn lower_table(
+        &self,
+        transaction: &mut Transaction,
+        object: u32,
+        to: Option<TableMode>,
+        session: &Session,
+    ) {
+        transaction.table = None;
+        if let Some(id) = transaction.id() {
+            self.locks.lower(id, object, to, session);
+        }
     }
 
     fn take_segment(&self, alive: &Arc<()>, session: &Session) -> Result<Tail, Stop> {

@@ -292,26 +292,59 @@ impl Frame<'_> {
             LockMode::ShareRowExclusive => TableMode::ShareRowExclusive,
             LockMode::Exclusive => TableMode::Exclusive,
         };
-        for table in &written.tables {
+        let mut locked = Vec::with_capacity(written.tables.len());
+        let done = written.tables.iter().try_for_each(|table| {
             let name = Name::of_users(table)?;
-            self.lock_table(&name, mode, lock_wait)?;
+            self.lock_table(&name, mode, lock_wait, &mut locked)
+        });
+        match done {
+            Ok(()) => Ok(Outcome::done("LOCK TABLE")),
+            Err(stop) => {
+                self.unlock_tables(&locked)?;
+                Err(stop)
+            }
         }
-        Ok(Outcome::done("LOCK TABLE"))
     }
 
     /// Locks a table as it is by then.
-    fn lock_table(&mut self, name: &str, mode: TableMode, wait: LockWait) -> Result<(), Stop> {
+    fn lock_table(
+        &mut self,
+        name: &str,
+        mode: TableMode,
+        wait: LockWait,
+        locked: &mut Vec<LockedTable>,
+    ) -> Result<(), Stop> {
         let (instance, catalog, session) = (self.instance, self.catalog, self.session);
+        let transactions = instance.transactions();
         let open = self.open_transaction("LOCK TABLE")?;
         loop {
             let relation = catalog.relation(name, session)?;
             let object = object_of(&relation);
-            instance.transactions().lock_table(open, object, mode, wait, session)?;
+            let before = transactions.table_mode(open, object, session);
+            transactions.lock_table(open, object, mode, wait, session)?;
+            locked.push(LockedTable { object, before });
             if !relation.is_stale(session) {
                 return Ok(());
             }
         }
     }
+
+    /// Takes the locks of a refused LOCK TABLE back, the last one first (SQ61).
+    fn unlock_tables(&mut self, locked: &[LockedTable]) -> Result<(), Stop> {
+        let (instance, session) = (self.instance, self.session);
+        let open = self.open_transaction("LOCK TABLE")?;
+        for LockedTable { object, before } in locked.iter().rev() {
+            instance.transactions().lower_table(open, *object, *before, session);
+        }
+        Ok(())
+    }
+}
+
+/// A table that a LOCK TABLE has locked.
+struct LockedTable {
+    object: u32,
+    /// The mode that the transaction had before.
+    before: Option<TableMode>,
 }
 
 fn object_of(relation: &Relation) -> u32 {

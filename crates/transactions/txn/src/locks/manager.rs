@@ -102,6 +102,32 @@ impl Locks {
         self.wait_for_table(queues, object, request, lock_wait, session)
     }
 
+    /// The mode in which a transaction has a table, if it has it.
+    pub fn mode(&self, owner: TxnId, object: u32, session: &Session) -> Option<TableMode> {
+        self.mode_of(&self.queues.shared(session), owner, object, session)
+    }
+
+    /// Takes back what an active transaction has asked for of a table since it had the table in
+    /// mode `to`, or not at all (TX61). Wakes the sessions that can have the table by that. Called
+    /// by the transaction's session, without latches.
+    pub fn lower(&self, owner: TxnId, object: u32, to: Option<TableMode>, session: &Session) {
+        let mut queues = self.queues.exclusive(session);
+        if self.mode_of(&queues, owner, object, session) == to {
+            return;
+        }
+        match to {
+            Some(mode) => self.grant(&mut queues, object, Request { owner, mode }, session),
+            None => {
+                self.seat(owner).holdings.exclusive(session).remove(object);
+                queues.table(object).release(owner);
+            }
+        }
+        let mut woken = Vec::new();
+        self.serve(&mut queues, object, &mut woken, session);
+        drop(queues);
+        self.wake(&woken, session);
+    }
+
     /// Releases the tables of a transaction that has ended and wakes the sessions that wait for it.
     /// The transaction's status says already that it has ended, and its segment serves no other yet
     /// (TX10).

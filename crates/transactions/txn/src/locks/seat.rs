@@ -112,6 +112,13 @@ impl Holdings {
         }
     }
 
+    /// Forgets a table that the transaction gives back.
+    pub(super) fn remove(&mut self, object: u32) {
+        if let Ok(at) = self.find(object) {
+            self.tables.remove(at);
+        }
+    }
+
     /// Takes the mode of a table that is being watched away from here. Returns the transaction and
     /// its mode.
     pub(super) fn hand_over(&mut self, object: u32) -> Option<(TxnId, TableMode)> {

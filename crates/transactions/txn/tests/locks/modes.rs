@@ -83,6 +83,43 @@ fn a_holder_that_asks_for_more_has_both() {
     });
 }
 
+/// A table whose mode is lowered is held as it was before, and who waits for that goes on.
+#[test]
+fn what_is_lowered_is_as_it_was_before() {
+    // The strongest mode that goes with what is there before.
+    let befores = [(None, X), (Some(RS), SRX), (Some(RX), RX), (Some(S), S), (Some(SRX), RS)];
+    for seed in 0..20 {
+        run(racy(seed), move |world, session| {
+            let bed = Bed::new(world.os(), 2, session);
+            for (before, wish) in befores {
+                for more in TableMode::ALL {
+                    let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
+                    if let Some(mode) = before {
+                        bed.lock(one, TABLE, mode, session).expect("free");
+                    }
+                    bed.lock(one, TABLE, more, session).expect("it is alone");
+                    let has = before.map_or(more, |before| before.and(more));
+                    assert_eq!(bed.locks.mode(one, TABLE, session), Some(has));
+                    let waiter = start("waiter", &bed, session, move |bed, session| {
+                        bed.lock(other, TABLE, wish, session).expect("it goes with that");
+                    });
+                    settle(session);
+                    let what = format!("{before:?}, then {more}, and {wish} is wanted");
+                    assert_eq!(waiter.has_ended(), has.goes_with(wish), "{what}");
+                    bed.locks.lower(one, TABLE, before, session);
+                    waiter.join(session).expect("no panic");
+                    assert_eq!(bed.locks.mode(one, TABLE, session), before, "{what}");
+                    assert_eq!(bed.locks.mode(other, TABLE, session), Some(wish), "{what}");
+                    bed.end(one, session);
+                    bed.end(other, session);
+                    assert_eq!(bed.locks.held(session), []);
+                    assert_eq!(bed.locks.tables_watched(session), 0);
+                }
+            }
+        });
+    }
+}
+
 /// A transaction that has the table and wants more goes before all that have nothing, and needs
 /// only that other holders end.
 #[test]
