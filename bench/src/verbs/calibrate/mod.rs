@@ -159,6 +159,17 @@ mod tests {
         Some(format!("{}: {ns:?} ns", cost.info().name))
     }
 
+    /// A build that measures too much writes no file, and says how one that does is run.
+    #[cfg(debug_assertions)]
+    #[test]
+    fn a_debug_build_says_how_it_is_to_be_run() {
+        let write = Some(folder("calibrate-debug.toml"));
+        let name = "measured".to_string();
+        let arguments = Arguments { dir: folder("calibrate-debug"), write, name, rounds: 15 };
+        let refused = run(&xtask::workspace::root(), &arguments).expect_err("a debug build");
+        assert!(refused.contains("`cargo xbench calibrate`"), "{refused}");
+    }
+
     /// The whole verb in miniature: each figure has a likely value, the table fits, what is written
     /// can be read, and nothing is left on the disk.
     #[test]
