@@ -29,7 +29,7 @@ impl FileSystem {
         match step.fault {
             None => Ok(view.read(offset, buffer)),
             Some(Fault::Short) => {
-                let shorter = to_usize(self.shortened(bytes));
+                let shorter = to_usize(self.shortened(offset, bytes, 1));
                 Ok(self.node(file).view.read(offset, &mut buffer[..shorter]))
             }
             Some(Fault::Rot) => {
@@ -62,7 +62,8 @@ impl FileSystem {
         let step = self.begin_file(Operation::Write, file, offset, to_u64(data.len()))?;
         let result = match step.fault {
             Some(Fault::Short) => {
-                let shorter = to_usize(self.shortened_write(offset, to_u64(data.len())));
+                let shorter = self.shortened(offset, to_u64(data.len()), SECTOR_BYTES);
+                let shorter = to_usize(shorter);
                 self.store(file, offset, &data[..shorter], durable, &step)
             }
             Some(Fault::Eio) => {
@@ -217,18 +218,12 @@ impl FileSystem {
         place
     }
 
-    fn shortened(&mut self, bytes: u64) -> u64 {
-        let shorter = 1 + self.plan().draw_below(bytes - 1);
-        self.plan().explain(format!(", {shorter} of {bytes} bytes"));
-        shorter
-    }
-
-    /// The same for a write, which stops between two of its sectors if it has several.
-    fn shortened_write(&mut self, offset: u64, bytes: u64) -> u64 {
+    /// How many of the bytes are read or written by a short call, drawn by the plan. It stops
+    /// between two steps, such as sectors, if it goes over several.
+    fn shortened(&mut self, offset: u64, bytes: u64, step: u64) -> u64 {
         let drawn = 1 + self.plan().draw_below(bytes - 1);
         let end = offset + drawn;
-        let (before, behind) =
-            (end / SECTOR_BYTES * SECTOR_BYTES, end.next_multiple_of(SECTOR_BYTES));
+        let (before, behind) = (end / step * step, end.next_multiple_of(step));
         let shorter = match () {
             () if before > offset => before - offset,
             () if behind < offset + bytes => behind - offset,

@@ -765,6 +765,27 @@ fn short_reads_and_writes_do_part_of_the_work() {
     assert_eq!(bytes.iter().filter(|byte| **byte == 2).count(), written);
 }
 
+/// Of one draw a short read stops at that byte, whatever its offset, and a write between sectors.
+#[test]
+fn a_short_read_stops_at_any_byte() {
+    let mut read_to = BTreeSet::new();
+    for seed in 0..50 {
+        let (mut fs, file) = with_file(4096, 1);
+        let short = || FaultPlan::new(seed).nth(1, Fault::Short, Scope::all());
+        let mut buffer = [0; 2048];
+        let reads = [0, 700].map(|offset| {
+            fs.plan_faults(short());
+            fs.read(file, offset, &mut buffer).expect("short")
+        });
+        assert_eq!(reads[0], reads[1], "the draw alone says it");
+        fs.plan_faults(short());
+        let written = fs.write(file, 0, &[2; 2048], false).expect("short");
+        assert_eq!(written, (reads[0] / 512).max(1) * 512, "{} were drawn", reads[0]);
+        read_to.insert(reads[0] % 512);
+    }
+    assert!(read_to.len() > 40, "{read_to:?}");
+}
+
 #[test]
 fn a_short_write_of_several_sectors_stops_between_two() {
     for seed in 0..50 {
