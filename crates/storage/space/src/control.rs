@@ -60,8 +60,7 @@ impl ControlFile {
         let content = ControlContent { place, ..content };
         let (is_settled, is_uneven) = (false, false);
         let copies = Vec::new();
-        let mut control =
-            ControlFile { copies, content, version: 0, is_settled, is_uneven, place };
+        let mut control = ControlFile { copies, content, version: 0, is_settled, is_uneven, place };
         let mut make = |name| {
             let made = disk.create(&directory.join(name), bytes, options(direct), session)?;
             control.copies.push(made);
