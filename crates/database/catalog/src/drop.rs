@@ -368,17 +368,19 @@ impl Statement<'_> {
         cascade: bool,
         what: &str,
     ) -> Result<(), Stop> {
+        // The table that they refer to is locked, so they stay: nothing is waited for to be refused.
+        if let (Some(key), false) = (keys.first(), cascade) {
+            let table = self.read(|dictionary| dictionary.table_of(key.table).cloned())?;
+            let message = format!(
+                "cannot {what}: foreign key {} of table {} refers to it; drop that first, or say \
+                 CASCADE",
+                key.name, table.name
+            );
+            return Err(Stop::refuse(RefusalKind::WrongState, message));
+        }
         for key in keys {
             self.lock_object(key.table, TableMode::Exclusive)?;
             let table = self.read(|dictionary| dictionary.table_of(key.table).cloned())?;
-            if !cascade {
-                let message = format!(
-                    "cannot {what}: foreign key {} of table {} refers to it; drop that first, or \
-                     say CASCADE",
-                    key.name, table.name
-                );
-                return Err(Stop::refuse(RefusalKind::WrongState, message));
-            }
             let edited = edit.tables.remove(&key.table).flatten();
             let mut table = edited.unwrap_or_else(|| TableDefinition::clone(&table));
             table.foreign_keys.retain(|own| own.name != key.name);

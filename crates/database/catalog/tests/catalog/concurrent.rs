@@ -110,6 +110,37 @@ fn a_constraint_goes_when_nobody_changes_the_table_that_it_refers_to() {
     });
 }
 
+/// Without CASCADE a table to which another refers is refused at once, whoever works with that one:
+/// meanwhile it would be locked itself (DC5).
+#[test]
+fn what_is_refused_for_want_of_cascade_waits_for_no_other_table() {
+    database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        let orders = db.relation("orders", session);
+        let (mut transaction, mut scratch) = (Transaction::new(), Scratch::default());
+        let mut work = relation::Work {
+            transaction: &mut transaction,
+            scratch: &mut scratch,
+            relations: &*db.catalog,
+            session,
+        };
+        orders.lock_for_changes(&mut work).expect("it is free");
+        let lock_wait = LockWait::NoWait;
+        let drop = |cascade| db.catalog.drop_table("customer", cascade, lock_wait, session);
+        let alter = |cascade| {
+            let key = Alteration::DropConstraint { name: "customer_pk".into(), cascade };
+            db.catalog.alter_table("customer", &key, lock_wait, session)
+        };
+        refused(drop(false), RefusalKind::WrongState, "of table orders refers to it");
+        refused(alter(false), RefusalKind::WrongState, "of table orders refers to it");
+        refused(drop(true), RefusalKind::Busy, "");
+        refused(alter(true), RefusalKind::Busy, "");
+        db.instance.commit(transaction, session).expect("committed");
+        drop(true).expect("dropped");
+    });
+}
+
 /// Reads on, row by row, while the table goes and its blocks become others'.
 fn reader_meets(end: fn(&Db, &Session), stale_before: bool) {
     database(move |db, session| {
