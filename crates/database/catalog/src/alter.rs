@@ -237,12 +237,12 @@ impl Statement<'_> {
             return Err(in_use(&table.name, &what));
         }
         let sequence = table.columns[place].default.sequence();
-        let sequence = sequence.map(|of| self.catalog.sequence_of(of, self.session)).transpose()?;
         table.columns[place] = table.columns[place].dropped(place);
-        let dropped_sequences = sequence.into_iter().collect();
         let what = format!("drop column {column} of table {}", table.name);
         let edit = |dictionary: &Dictionary| {
             dictionary.check_column_unread(table.object, place, &what)?;
+            let sequence = sequence.map(|of| dictionary.sequence_of(of).cloned()).transpose()?;
+            let dropped_sequences = sequence.into_iter().collect();
             Ok::<_, Stop>(Edit { dropped_sequences, ..Edit::of(table) })
         };
         self.publish(edit, &[])

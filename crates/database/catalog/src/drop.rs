@@ -235,13 +235,14 @@ impl Dictionary {
         Ok(missing)
     }
 
-    /// Adds to an edit that the views go which read tables, or the sequences of their identity
-    /// columns.
-    fn drop_readers(&self, edit: &mut Edit, tables: &Tables, cascade: bool) -> Result<(), Stop> {
+    /// Adds to an edit what goes with tables: the sequences of their identity columns, as they are
+    /// now, and the views that read either.
+    fn drop_along(&self, edit: &mut Edit, tables: &Tables, cascade: bool) -> Result<(), Stop> {
         for table in tables.values() {
             let what = format!("drop table {}", table.name);
             self.drop_dependents(edit, ObjectId::Table(table.object), cascade, &what)?;
             for sequence in table.columns.iter().filter_map(|column| column.default.sequence()) {
+                edit.dropped_sequences.push(Arc::clone(self.sequence_of(sequence)?));
                 self.drop_dependents(edit, ObjectId::Sequence(sequence), cascade, &what)?;
             }
         }
@@ -280,7 +281,7 @@ impl Statement<'_> {
     ) -> Result<usize, Stop> {
         let cascade = how.cascade;
         // It says so before it waits for other tables.
-        self.read(|dictionary| dictionary.drop_readers(&mut Edit::default(), tables, cascade))?;
+        self.read(|dictionary| dictionary.drop_along(&mut Edit::default(), tables, cascade))?;
         let (mut edit, mut drops, mut missing) = (Edit::default(), Vec::new(), 0);
         for table in tables.values() {
             let others = |key: &&ForeignKey| !tables.contains_key(&key.table);
@@ -294,13 +295,10 @@ impl Statement<'_> {
         for (object, table) in tables {
             self.wait_for_dead_transactions(table)?;
             edit.tables.insert(*object, None);
-            for sequence in table.columns.iter().filter_map(|column| column.default.sequence()) {
-                edit.dropped_sequences.push(self.catalog.sequence_of(sequence, self.session)?);
-            }
             drops.extend(segments_of(table));
         }
         let edit = |dictionary: &Dictionary| {
-            dictionary.drop_readers(&mut edit, tables, cascade)?;
+            dictionary.drop_along(&mut edit, tables, cascade)?;
             missing = dictionary.drop_named(&mut edit, externals, how, add_external)?;
             Ok::<_, Stop>(edit)
         };
@@ -368,7 +366,7 @@ impl Statement<'_> {
         cascade: bool,
         what: &str,
     ) -> Result<(), Stop> {
-        // The table that they refer to is locked, so they stay: nothing is waited for to be refused.
+        // The table that they refer to is locked, so they stay: no wait is needed to know.
         if let (Some(key), false) = (keys.first(), cascade) {
             let table = self.read(|dictionary| dictionary.table_of(key.table).cloned())?;
             let message = format!(

@@ -1,11 +1,15 @@
 //! Sequences give no value twice, whichever sessions ask and whatever crashes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use catalog::{Restart, SequenceAlteration, SequenceBound, SequenceOptions};
+use catalog::{
+    Alteration, Restart, Sequence, SequenceAlteration, SequenceBound, SequenceOptions,
+};
+use os::Session;
 use sim::Outside;
 use sim::fs::crash::CrashStates;
-use stop::RefusalKind;
+use stop::{RefusalKind, Stop};
 use value::{Type, Value};
 use waits::WaitEvent;
 
@@ -150,6 +154,55 @@ fn no_value_comes_twice_while_a_sequence_is_altered() {
         let different: BTreeSet<i64> = found.iter().copied().collect();
         assert_eq!((found.len(), different.len()), (36, 36), "seed {seed}: {found:?}");
     }
+}
+
+/// What drops the sequence of an identity column.
+const DROPS: [fn(&Db, &Session) -> Result<(), Stop>; 2] = [
+    |db, session| db.catalog.drop_table("t", false, WAIT, session),
+    |db, session| {
+        let drop = Alteration::DropColumn("id".into());
+        db.catalog.alter_table("t", &drop, WAIT, session)
+    },
+];
+
+/// A sequence that is altered while its table waits to be dropped goes too, and not as it was
+/// before: nobody has a value of it any more (DC29).
+#[test]
+fn a_sequence_that_was_altered_before_it_is_dropped_gives_no_value() {
+    let disk = database(|db, session| {
+        let id = catalog::ColumnSpec::new("id", Type::Integer).identity(true);
+        let spec = table("t", vec![id, column("note", Type::Integer)], vec![]);
+        db.catalog.create_table(&spec, WAIT, session).expect("created");
+    });
+    let alterations = Outside::new(0);
+    for seed in 0..40 {
+        for drop in DROPS {
+            let all = alterations.clone();
+            with_db(racy(seed, disk.clone()), move |db, session| {
+                let kept = Outside::<Option<Arc<Sequence>>>::default();
+                let inside = kept.clone();
+                let alters = db.start("alters", session, move |db, session| {
+                    let cache = Some(9);
+                    let what = SequenceAlteration { cache, ..SequenceAlteration::default() };
+                    let altered = db.catalog.alter_sequence("t_id_seq", &what, session);
+                    // Refused if it comes too late.
+                    all.with(|all| *all += u32::from(altered.is_ok()));
+                    let asked = altered.and_then(|()| {
+                        let sequence = db.catalog.sequence("t_id_seq", session)?;
+                        db.catalog.next_value(&sequence, session).map(|_| sequence)
+                    });
+                    inside.with(|kept| *kept = asked.ok());
+                });
+                drop(db, session).expect("dropped");
+                join(vec![alters], session);
+                if let Some(sequence) = kept.take() {
+                    let behind = db.catalog.next_value(&sequence, session);
+                    refused(behind, RefusalKind::NotFound, "any more");
+                }
+            });
+        }
+    }
+    assert!(alterations.take() > 0, "none came before the drop");
 }
 
 #[test]
