@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use catalog::{
-    Alteration, Restart, Sequence, SequenceAlteration, SequenceBound, SequenceOptions,
-};
+use catalog::{Alteration, Restart, Sequence, SequenceAlteration, SequenceBound, SequenceOptions};
 use os::Session;
 use sim::Outside;
 use sim::fs::crash::CrashStates;
@@ -184,8 +182,8 @@ fn a_sequence_that_was_altered_before_it_is_dropped_gives_no_value() {
                 let alters = db.start("alters", session, move |db, session| {
                     let cache = Some(9);
                     let what = SequenceAlteration { cache, ..SequenceAlteration::default() };
-                    let altered = db.catalog.alter_sequence("t_id_seq", &what, session);
                     // Refused if it comes too late.
+                    let altered = db.catalog.alter_sequence("t_id_seq", &what, session);
                     all.with(|all| *all += u32::from(altered.is_ok()));
                     let asked = altered.and_then(|()| {
                         let sequence = db.catalog.sequence("t_id_seq", session)?;
