@@ -99,6 +99,10 @@ impl Statement<'_> {
         let what = retyped.what(&table);
         let edit = |dictionary: &Dictionary| {
             dictionary.check_column_unread(table.object, retyped.place, &what)?;
+            // A sequence has no lock (DC5): it may have been altered while rows were rewritten.
+            if let Some(sequence) = table.columns[retyped.place].default.sequence() {
+                retyped.check_identity(dictionary.sequence_of(sequence)?.definition(), &table)?;
+            }
             Ok::<_, Stop>(Edit::of(table))
         };
         self.publish(edit, drops)

@@ -1,6 +1,6 @@
 //! ALTER COLUMN TYPE: where values are stored alike rows stay, else they are rewritten.
 
-use catalog::{Alteration, ColumnSpec, TableSpec};
+use catalog::{Alteration, ColumnSpec, SequenceAlteration, SequenceBound, TableSpec};
 use instance::Transaction;
 use os::Session;
 use relation::{Comparison, Condition, OnDelete, Operand, Scratch, Work};
@@ -9,7 +9,7 @@ use txn::LockWait;
 use value::{OwnedValue, Type, Value};
 
 use crate::common::{
-    Db, WAIT, column, customer, database, fill, index, orders, refused, text, with,
+    Db, WAIT, column, customer, database, fill, index, orders, refused, table, text, with,
 };
 
 fn set_type(db: &Db, table: &str, column: &str, kind: Type, session: &Session) -> Result<(), Stop> {
@@ -242,6 +242,32 @@ fn a_conversion_keeps_the_values_of_foreign_keys() {
         let mut same = |value: Value<'_>| Ok::<_, Stop>(value.to_owned());
         let kept = catalog.convert_column("customer", "id", kind, &mut same, WAIT, session);
         kept.expect("values stay");
+    });
+}
+
+/// Its sequence has no lock: it is looked at again once all rows are rewritten.
+#[test]
+fn an_identity_that_is_widened_meanwhile_gets_no_narrower_type() {
+    database(|db, session| {
+        let spec = table("t", vec![ColumnSpec::new("id", Type::BigInt).identity(false)], vec![]);
+        db.catalog.create_table(&spec, WAIT, session).expect("created");
+        db.insert("t", &[Value::Int(7)], session).expect("inserted");
+        let set_max = |max| {
+            let max = Some(SequenceBound::At(max));
+            let what = SequenceAlteration { max, ..SequenceAlteration::default() };
+            db.catalog.alter_sequence("t_id_seq", &what, session).expect("altered");
+        };
+        set_max(1_000);
+        let mut widens = |value: Value<'_>| {
+            set_max(1 << 40);
+            Ok::<_, Stop>(value.to_owned())
+        };
+        let (catalog, kind) = (&db.catalog, Type::Integer);
+        let narrow = catalog.convert_column("t", "id", kind, &mut widens, WAIT, session);
+        refused(narrow, RefusalKind::Invalid, "is an identity column");
+        assert_eq!(kind_of(db, "t", 0, session), Type::BigInt);
+        set_max(1_000);
+        set_type(db, "t", "id", kind, session).expect("it has these numbers");
     });
 }
 
