@@ -28,6 +28,9 @@ use value::{Direction, OwnedValue, RowView, Type, Value};
 
 pub(crate) const WAIT: LockWait = LockWait::Forever;
 
+/// A statement.
+pub(crate) type Run = fn(&Db, &Session) -> Result<(), Stop>;
+
 pub(crate) fn creation() -> Creation {
     Creation {
         data_bytes: 300 * 2048,

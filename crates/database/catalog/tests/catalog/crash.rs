@@ -16,11 +16,9 @@ use value::{Type, Value};
 
 use crate::annotations::statistics;
 use crate::common::{
-    Db, WAIT, column, creation, customer, database, directory, ended, fill, foreign, index, left,
-    machine, orders, parameters, primary, run_kept, table, unique, with,
+    Db, Run, WAIT, column, creation, customer, database, directory, ended, fill, foreign, index,
+    left, machine, orders, parameters, primary, run_kept, table, unique, with,
 };
-
-type Run = fn(&Db, &Session) -> Result<(), Stop>;
 
 /// Draws of what a power cut leaves.
 const DRAWS: u64 = 2;

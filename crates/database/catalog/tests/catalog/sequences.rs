@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use catalog::{Alteration, Restart, Sequence, SequenceAlteration, SequenceBound, SequenceOptions};
-use os::Session;
 use sim::Outside;
 use sim::fs::crash::CrashStates;
-use stop::{RefusalKind, Stop};
+use stop::RefusalKind;
 use value::{Type, Value};
 use waits::WaitEvent;
 
 use crate::common::{
-    Db, WAIT, column, database, ended, join, left, machine, primary, racy, refused, table, with_db,
+    Db, Run, WAIT, column, database, ended, join, left, machine, primary, racy, refused, table,
+    with_db,
 };
 
 fn cached(cache: u32) -> SequenceOptions {
@@ -155,7 +155,7 @@ fn no_value_comes_twice_while_a_sequence_is_altered() {
 }
 
 /// What drops the sequence of an identity column.
-const DROPS: [fn(&Db, &Session) -> Result<(), Stop>; 2] = [
+const DROPS: [Run; 2] = [
     |db, session| db.catalog.drop_table("t", false, WAIT, session),
     |db, session| {
         let drop = Alteration::DropColumn("id".into());
