@@ -1,30 +1,46 @@
 //! ALTER TABLE.
 //!
-//! Each alteration locks the table in X, looks at its rows if it has to, and publishes another
-//! definition. No row is rewritten, but for some changes of a type (`set_type`).
+//! A statement locks the table in X. Each of its alterations takes the definition that the one
+//! before has left, looks at the rows by it if it has to, and leaves another one. The last one is
+//! published. No row is rewritten, but for some changes of a type (`set_type`).
+//!
+//! Invariant: all alterations of a statement are done, by one edit, or none (DC46).
 //!
 //! Callers: the embedded API; SQL.
 
+use std::collections::BTreeMap;
+
 use os::Session;
-use relation::{ColumnDefinition, Default, IndexDefinition, TableDefinition};
+use relation::{ColumnDefinition, Default, ForeignKey, IndexDefinition, TableDefinition};
 use stop::{Refusal, RefusalKind, Stop};
 use txn::{LockWait, TableMode};
 use value::{Misfit, OwnedValue};
 
+use crate::altered::Altered;
 use crate::checks::FoundRow;
 use crate::definition_names::{index_names, place_of, rename_index};
-use crate::dictionary::Dictionary;
 use crate::draft::Draft;
 use crate::drop::remove_index;
-use crate::edit::Edit;
-use crate::generated_names::GeneratedNames;
 use crate::spec::{Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, Rule};
 use crate::statement::Statement;
-use crate::{Catalog, ObjectId, names, texts};
+use crate::{Catalog, Convert, names, texts};
+
+/// What an ALTER TABLE does: all of it or nothing.
+pub struct TableAlterations<'c> {
+    /// What is altered, in this order. Changes of types that stand side by side rewrite the rows
+    /// once.
+    pub all: Vec<Alteration>,
+    /// What makes the new values of columns that get another type, by their names. The values of
+    /// others are fitted to the type. It is called with no latch held, once for each row.
+    pub conversions: BTreeMap<String, Box<Convert<'c>>>,
+    /// The generation before the caller looked at the table, and at the views that read it; none if
+    /// it hasn't. Refused (*definition changed*) if what it saw has changed (DC44).
+    pub seen_in: Option<u64>,
+}
 
 impl Catalog {
-    /// Alters a table. The change is durable when this returns. Nobody asks views here whether they
-    /// would read a new column, or a new name of one: SQL does (rule sql/SQ66).
+    /// Alters a table in one way. The change is durable when this returns. Nobody asks views here
+    /// whether they would read a new column, or a new name of one: SQL does (rule sql/SQ66).
     pub fn alter_table(
         &self,
         name: &str,
@@ -32,73 +48,41 @@ impl Catalog {
         lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
+        let (all, conversions) = (vec![alteration.clone()], BTreeMap::new());
+        let alterations = TableAlterations { all, conversions, seen_in: None };
+        self.alter_together(name, alterations, lock_wait, session)
+    }
+
+    /// Alters a table in several ways, or in none of them if one is refused. The change is durable
+    /// when this returns.
+    pub fn alter_together(
+        &self,
+        name: &str,
+        alterations: TableAlterations<'_>,
+        lock_wait: LockWait,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let TableAlterations { all, mut conversions, seen_in } = alterations;
         self.run(lock_wait, session, |statement| {
             let before = statement.lock(name, TableMode::Exclusive)?;
-            let table = TableDefinition::clone(&before);
-            match alteration {
-                Alteration::AddColumn(column) => statement.add_column(table, column, &[], None),
-                Alteration::DropColumn(column) => statement.drop_column(table, column),
-                Alteration::RenameTable(to) => statement.rename_table(table, to),
-                Alteration::RenameColumn { from, to } => {
-                    statement.rename_column(table, from, to, None)
-                }
-                Alteration::RenameConstraint { from, to } => {
-                    statement.rename_constraint(table, from, to)
-                }
-                Alteration::SetDefault { column, value } => {
-                    let fitted = fitted(&table, column, value)?;
-                    statement.set_default(table, column, Default::Constant(fitted))
-                }
-                Alteration::SetDefaultExpression { column, text } => {
-                    texts::check(&format!("the default of column {column}"), text)?;
-                    statement.set_default(table, column, Default::Expression(text.clone()))
-                }
-                Alteration::SetType { column, kind } => {
-                    statement.set_type(table, column, *kind, None)
-                }
-                Alteration::SetNotNull(column) => statement.set_not_null(table, column),
-                Alteration::DropNotNull(column) => statement.drop_not_null(table, column),
-                Alteration::AddConstraint(spec) => statement.add_constraint(table, spec),
-                Alteration::DropConstraint { name, cascade } => {
-                    statement.drop_constraint(table, name, *cascade)
-                }
+            statement.read(|dictionary| dictionary.check_seen(&before, seen_in))?;
+            for alteration in &all {
+                statement.lock_parent(&before.name, alteration)?;
             }
-        })
-    }
-
-    /// Adds a column to a table, with constraints that may name it, or none of that. The change is
-    /// durable when this returns. `seen_in` is the generation before the caller looked at the views
-    /// that read the table: refused (*definition changed*) if what it saw has changed (DC44).
-    pub fn add_column(
-        &self,
-        table: &str,
-        column: &ColumnSpec,
-        constraints: &[ConstraintSpec],
-        seen_in: u64,
-        lock_wait: LockWait,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        self.run(lock_wait, session, |statement| {
-            let before = statement.lock(table, TableMode::Exclusive)?;
-            let before = TableDefinition::clone(&before);
-            statement.add_column(before, column, constraints, Some(seen_in))
-        })
-    }
-
-    /// Renames a column of a table. `seen_in` is as in [`Catalog::add_column`].
-    pub fn rename_column(
-        &self,
-        table: &str,
-        from: &str,
-        to: &str,
-        seen_in: u64,
-        lock_wait: LockWait,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        self.run(lock_wait, session, |statement| {
-            let before = statement.lock(table, TableMode::Exclusive)?;
-            let before = TableDefinition::clone(&before);
-            statement.rename_column(before, from, to, Some(seen_in))
+            let mut altered = Altered::new(before, seen_in);
+            for group in all.chunk_by(|one, next| one.sets_type() && next.sets_type()) {
+                match group {
+                    [one] if !one.sets_type() => statement.alter(&mut altered, one)?,
+                    types => {
+                        let table = statement.set_types(&altered.table, types, &mut conversions)?;
+                        altered.table = table;
+                    }
+                }
+                altered.settle_own_keys();
+                // It says what is in its way before it goes on to work with rows.
+                statement.read(|dictionary| altered.look(dictionary))?;
+            }
+            statement.publish_altered(altered)
         })
     }
 }
@@ -147,59 +131,60 @@ fn expression_on(table: &TableDefinition, column: usize) -> Option<&String> {
     check.map(|check| &check.name)
 }
 
-/// A table that has got a constraint, and the names that were made up for it.
-struct Constrained {
-    table: TableDefinition,
-    names: GeneratedNames,
+/// How many conditions and foreign keys a table has.
+fn rules_of(table: &TableDefinition) -> [usize; 3] {
+    [table.checks.len(), table.expressions.len(), table.foreign_keys.len()]
 }
 
 impl Statement<'_> {
-    /// Adds a column, and constraints that may name it.
-    fn add_column(
-        &mut self,
-        before: TableDefinition,
-        spec: &ColumnSpec,
-        constraints: &[ConstraintSpec],
-        seen_in: Option<u64>,
-    ) -> Result<(), Stop> {
-        let what = format!("add column {} to table {}", spec.name, before.name);
-        constraints.iter().try_for_each(|one| self.lock_parent(&before.name, one))?;
-        // A primary key's columns aren't NULL, as in CREATE TABLE.
-        let is_its_key = |one: &ConstraintSpec| match &one.rule {
-            Rule::PrimaryKey(columns) => columns.contains(&spec.name),
-            _ => false,
-        };
-        let not_null = spec.not_null || constraints.iter().any(is_its_key);
-        let mut table = self.with_column(before, &ColumnSpec { not_null, ..spec.clone() })?;
-        let mut all = Vec::with_capacity(constraints.len());
-        for constraint in constraints {
-            let Constrained { table: constrained, names } = self.constrained(table, constraint)?;
-            table = constrained;
-            all.push(names);
-        }
-        let edit = |dictionary: &Dictionary| {
-            dictionary.check_readers_seen(ObjectId::Table(table.object), seen_in, &what)?;
-            for names in all {
-                names.resolve(&mut table, &mut [], dictionary);
+    /// Alters a table, but for the type of a column.
+    fn alter(&mut self, altered: &mut Altered, alteration: &Alteration) -> Result<(), Stop> {
+        let table = &mut altered.table;
+        match alteration {
+            Alteration::AddColumn(spec) => self.add_column(table, spec),
+            Alteration::DropColumn(column) => drop_column(table, column),
+            Alteration::RenameTable(to) => self.rename_table(table, to),
+            Alteration::RenameColumn { from, to } => self.rename_column(table, from, to),
+            Alteration::RenameConstraint { from, to } => self.rename_constraint(table, from, to),
+            Alteration::SetDefault { column, value } => {
+                let fitted = fitted(table, column, value)?;
+                set_default(table, column, Default::Constant(fitted))
             }
-            Ok::<_, Stop>(Edit::of(table))
-        };
-        self.publish(edit, &[])
+            Alteration::SetDefaultExpression { column, text } => {
+                texts::check(&format!("the default of column {column}"), text)?;
+                set_default(table, column, Default::Expression(text.clone()))
+            }
+            Alteration::SetType { .. } => unreachable!("types are set side by side"),
+            Alteration::SetNotNull(column) => self.set_not_null(table, column),
+            Alteration::DropNotNull(column) => drop_not_null(table, column),
+            Alteration::AddConstraint(spec) => self.add_constraint(altered, spec),
+            Alteration::DropConstraint { name, cascade } => {
+                self.drop_constraint(altered, name, *cascade)
+            }
+        }
     }
 
-    /// The table with another column. Existing rows have its present default (rule value/VA4).
-    fn with_column(
-        &mut self,
-        before: TableDefinition,
-        spec: &ColumnSpec,
-    ) -> Result<TableDefinition, Stop> {
-        let name = before.name.clone();
+    /// Locks the table that a new foreign key of this one refers to (DC5).
+    fn lock_parent(&mut self, table: &str, alteration: &Alteration) -> Result<(), Stop> {
+        match alteration {
+            Alteration::AddConstraint(ConstraintSpec { rule: Rule::ForeignKey(key), .. })
+                if key.references != table =>
+            {
+                self.lock(&key.references, TableMode::Share).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds a column. Existing rows have its present default (rule value/VA4).
+    fn add_column(&self, table: &mut TableDefinition, spec: &ColumnSpec) -> Result<(), Stop> {
         if matches!(spec.default, DefaultSpec::Identity { .. }) {
             let what = "an identity column can't be added to a table, for each row would have to \
                         get a number; create the table with it";
-            return Err(cannot(&name, what));
+            return Err(cannot(&table.name, what));
         }
-        let mut table = self.read(|dictionary| {
+        let before = table.clone();
+        *table = self.read(|dictionary| {
             let mut draft = Draft::alter(before.clone(), dictionary);
             draft.add_column(spec).map(|()| draft.table)
         })?;
@@ -219,106 +204,49 @@ impl Statement<'_> {
                  default",
                 spec.name
             );
-            return Err(cannot(&name, &what));
+            return Err(cannot(&before.name, &what));
         }
-        Ok(table)
-    }
-
-    /// Drops a column: it loses its name and default, and keeps its place (DC9).
-    fn drop_column(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {
-        let place = place_of(&table, column)?;
-        if let Some(what) = user_of(&table, place) {
-            let what = format!("{what} has column {column}; drop that first");
-            return Err(in_use(&table.name, &what));
-        }
-        let is_there = |column: &&ColumnDefinition| !column.is_dropped();
-        if table.columns.iter().filter(is_there).count() == 1 {
-            let what = format!("{column} is its only column; drop the table");
-            return Err(in_use(&table.name, &what));
-        }
-        let sequence = table.columns[place].default.sequence();
-        table.columns[place] = table.columns[place].dropped(place);
-        let what = format!("drop column {column} of table {}", table.name);
-        let edit = |dictionary: &Dictionary| {
-            dictionary.check_column_unread(table.object, place, &what)?;
-            let sequence = sequence.map(|of| dictionary.sequence_of(of).cloned()).transpose()?;
-            let dropped_sequences = sequence.into_iter().collect();
-            Ok::<_, Stop>(Edit { dropped_sequences, ..Edit::of(table) })
-        };
-        self.publish(edit, &[])
-    }
-
-    /// Gives a column another default, for inserts from now on.
-    fn set_default(
-        &mut self,
-        mut table: TableDefinition,
-        column: &str,
-        default: Default,
-    ) -> Result<(), Stop> {
-        let place = place_of(&table, column)?;
-        let of = &mut table.columns[place];
-        if of.default.sequence().is_some() {
-            let what = format!("column {column} is an identity column");
-            return Err(cannot(&table.name, &what));
-        }
-        of.default = default;
-        self.publish_table(table)
+        Ok(())
     }
 
     fn rename_constraint(
         &mut self,
-        mut table: TableDefinition,
+        table: &mut TableDefinition,
         from: &str,
         to: &str,
     ) -> Result<(), Stop> {
         names::check("constraint or index", to)?;
-        self.lock_referenced(&table)?;
-        if !rename_index(&mut table, from, to) {
+        self.lock_referenced(table)?;
+        if !rename_index(table, from, to) {
             let within = format!(" of table {}", table.name);
-            let there = index_names(&table);
+            let there = index_names(table);
             return Err(names::unknown("constraint or index", from, &within, there));
         }
-        self.publish_table(table)
+        Ok(())
     }
 
-    fn rename_table(&mut self, mut table: TableDefinition, to: &str) -> Result<(), Stop> {
+    fn rename_table(&self, table: &mut TableDefinition, to: &str) -> Result<(), Stop> {
         names::check("table", to)?;
-        let what = format!("rename table {}", table.name);
+        self.read(|dictionary| dictionary.check_free(to))?;
         let before = table.clone();
         table.name = to.into();
-        self.rename_in_checks(&before, &mut table)?;
-        self.publish(
-            |dictionary| {
-                dictionary.check_free(to)?;
-                dictionary.check_unread(ObjectId::Table(table.object), &what)?;
-                Ok(Edit::of(table))
-            },
-            &[],
-        )
+        self.rename_in_checks(&before, table)
     }
 
     fn rename_column(
-        &mut self,
-        mut table: TableDefinition,
+        &self,
+        table: &mut TableDefinition,
         from: &str,
         to: &str,
-        seen_in: Option<u64>,
     ) -> Result<(), Stop> {
         names::check("column", to)?;
-        let place = place_of(&table, from)?;
+        let place = place_of(table, from)?;
         if table.columns.iter().any(|column| column.name == to) {
             return Err(names::taken("column", to));
         }
-        let what = format!("rename column {from} of table {}", table.name);
         let before = table.clone();
         table.columns[place].name = to.into();
-        self.rename_in_checks(&before, &mut table)?;
-        let edit = |dictionary: &Dictionary| {
-            dictionary.check_column_unread(table.object, place, &what)?;
-            dictionary.check_readers_seen(ObjectId::Table(table.object), seen_in, &what)?;
-            Ok::<_, Stop>(Edit::of(table))
-        };
-        self.publish(edit, &[])
+        self.rename_in_checks(&before, table)
     }
 
     /// CHECKs that are expressions say names of the table, which has others now.
@@ -339,9 +267,9 @@ impl Statement<'_> {
         Ok(())
     }
 
-    fn set_not_null(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {
-        let place = place_of(&table, column)?;
-        if let Some(FoundRow { address, .. }) = self.find_null(&table, place)? {
+    fn set_not_null(&self, table: &mut TableDefinition, column: &str) -> Result<(), Stop> {
+        let place = place_of(table, column)?;
+        if let Some(FoundRow { address, .. }) = self.find_null(table, place)? {
             let message = format!(
                 "cannot set column {column} of table {} NOT NULL: row {address} has NULL there",
                 table.name
@@ -351,54 +279,16 @@ impl Statement<'_> {
             return Err(refusal.table(&table.name).column(column).into());
         }
         table.columns[place].not_null = true;
-        self.publish_table(table)
+        Ok(())
     }
 
-    fn drop_not_null(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {
-        let place = place_of(&table, column)?;
-        let mut primary = table.indexes.iter().filter(|index| index.primary);
-        if primary.any(|index| index.columns.iter().any(|of| of.column == place)) {
-            let what = format!("column {column} is one of its primary key");
-            return Err(cannot(&table.name, &what));
-        }
-        if table.columns[place].default.sequence().is_some() {
-            let what = format!("column {column} is an identity column");
-            return Err(cannot(&table.name, &what));
-        }
-        table.columns[place].not_null = false;
-        self.publish_table(table)
-    }
-
+    /// Adds a constraint, which the rows keep, and the index that it needs.
     fn add_constraint(
         &mut self,
-        before: TableDefinition,
+        altered: &mut Altered,
         spec: &ConstraintSpec,
     ) -> Result<(), Stop> {
-        self.lock_parent(&before.name, spec)?;
-        let Constrained { mut table, names } = self.constrained(before, spec)?;
-        let edit = |dictionary: &Dictionary| {
-            names.resolve(&mut table, &mut [], dictionary);
-            Ok(Edit::of(table))
-        };
-        self.publish(edit, &[])
-    }
-
-    /// Locks the table that a new foreign key of this one refers to (DC5).
-    fn lock_parent(&mut self, table: &str, spec: &ConstraintSpec) -> Result<(), Stop> {
-        match &spec.rule {
-            Rule::ForeignKey(key) if key.references != table => {
-                self.lock(&key.references, TableMode::Share).map(drop)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The table with another constraint, which its rows keep, and the index that it needs.
-    fn constrained(
-        &mut self,
-        before: TableDefinition,
-        spec: &ConstraintSpec,
-    ) -> Result<Constrained, Stop> {
+        let before = &altered.table;
         let (mut table, names) = self.read(|dictionary| {
             let mut draft = Draft::alter(before.clone(), dictionary);
             draft.add_constraint(spec).map(|()| (draft.table, draft.generated))
@@ -412,50 +302,95 @@ impl Statement<'_> {
             Rule::CheckExpression { .. } => self.check_rows_by_expression(&table)?,
             Rule::ForeignKey(_) => self.check_references(&table)?,
         }
-        Ok(Constrained { table, names })
+        if matches!(spec.rule, Rule::Check(_) | Rule::CheckExpression { .. }) {
+            self.checked = Some(table.object);
+        }
+        altered.table = table;
+        altered.names.push(names);
+        Ok(())
     }
 
     fn drop_constraint(
         &mut self,
-        mut table: TableDefinition,
+        altered: &mut Altered,
         name: &str,
         cascade: bool,
     ) -> Result<(), Stop> {
-        self.lock_referenced(&table)?;
-        let counts = |table: &TableDefinition| {
-            [table.checks.len(), table.expressions.len(), table.foreign_keys.len()]
-        };
-        let before = counts(&table);
+        let Altered { table, others, .. } = altered;
+        self.lock_referenced(table)?;
+        let before = rules_of(table);
         table.checks.retain(|check| check.name != name);
         table.expressions.retain(|check| check.name != name);
         table.foreign_keys.retain(|key| key.name != name);
-        if counts(&table) != before {
-            return self.publish_table(table);
+        if rules_of(table) != before {
+            return Ok(());
         }
         let index = table.indexes.iter().find(|index| index.unique && index.name == name);
         let Some(index) = index.cloned() else {
             let within = format!(" of table {}", table.name);
-            let there = index_names(&table);
+            let there = index_names(table);
             return Err(names::unknown("constraint", name, &within, there));
         };
-        self.wait_for_dead_transactions(&table)?;
-        let to_it = |key: &&relation::ForeignKey| key.referenced_index == index.object;
+        self.wait_for_dead_transactions(table)?;
+        let to_it = |key: &&ForeignKey| key.referenced_index == index.object;
         let keys: Vec<_> = table.referenced_by.iter().filter(to_it).cloned().collect();
-        let (own, others): (Vec<_>, Vec<_>) =
+        let (own, of_others): (Vec<_>, Vec<_>) =
             keys.into_iter().partition(|key| key.table == table.object);
         let what = format!("drop constraint {name} of table {}", table.name);
-        let mut edit = Edit::default();
-        self.without_keys(&mut edit, &others, cascade, &what)?;
+        self.without_keys(others, &of_others, cascade, &what)?;
         if let (Some(key), false) = (own.first(), cascade) {
             let what = format!("its foreign key {} refers to {name}; drop that first", key.name);
             return Err(cannot(&table.name, &what));
         }
         table.foreign_keys.retain(|key| key.referenced_index != index.object);
-        if let Some(key) = remove_index(&mut table, index.object) {
+        table.referenced_by.retain(|key| key.referenced_index != index.object);
+        if let Some(key) = remove_index(table, index.object) {
             let what = format!("its foreign key {} needs {name}; drop that first", key.name);
             return Err(cannot(&table.name, &what));
         }
-        edit.tables.insert(table.object, Some(table));
-        self.publish(|_| Ok(edit), &[index.segment])
+        Ok(())
     }
+}
+
+/// Drops a column: it loses its name and default, and keeps its place (DC9).
+fn drop_column(table: &mut TableDefinition, column: &str) -> Result<(), Stop> {
+    let place = place_of(table, column)?;
+    if let Some(what) = user_of(table, place) {
+        let what = format!("{what} has column {column}; drop that first");
+        return Err(in_use(&table.name, &what));
+    }
+    let is_there = |column: &&ColumnDefinition| !column.is_dropped();
+    if table.columns.iter().filter(is_there).count() == 1 {
+        let what = format!("{column} is its only column; drop the table");
+        return Err(in_use(&table.name, &what));
+    }
+    table.columns[place] = table.columns[place].dropped(place);
+    Ok(())
+}
+
+/// Gives a column another default, for inserts from now on.
+fn set_default(table: &mut TableDefinition, column: &str, default: Default) -> Result<(), Stop> {
+    let place = place_of(table, column)?;
+    let of = &mut table.columns[place];
+    if of.default.sequence().is_some() {
+        let what = format!("column {column} is an identity column");
+        return Err(cannot(&table.name, &what));
+    }
+    of.default = default;
+    Ok(())
+}
+
+fn drop_not_null(table: &mut TableDefinition, column: &str) -> Result<(), Stop> {
+    let place = place_of(table, column)?;
+    let mut primary = table.indexes.iter().filter(|index| index.primary);
+    if primary.any(|index| index.columns.iter().any(|of| of.column == place)) {
+        let what = format!("column {column} is one of its primary key");
+        return Err(cannot(&table.name, &what));
+    }
+    if table.columns[place].default.sequence().is_some() {
+        let what = format!("column {column} is an identity column");
+        return Err(cannot(&table.name, &what));
+    }
+    table.columns[place].not_null = false;
+    Ok(())
 }

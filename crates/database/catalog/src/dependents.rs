@@ -9,7 +9,7 @@
 //! Everything here is asked under the row cache lock, of the dictionary as it is then. So no lock
 //! of an object is needed: whoever publishes second is refused.
 //!
-//! Callers: `dictionary`, for each edit; `drop`, `alter`, `view_statements`.
+//! Callers: `dictionary`, for each edit; `drop`, `alter`, `altered`, `set_type`, `view_statements`.
 
 use std::collections::BTreeSet;
 
@@ -95,6 +95,26 @@ impl Dictionary {
                 );
                 Err(Stop::refuse(RefusalKind::DefinitionChanged, message))
             }
+        }
+    }
+
+    /// Refuses to alter a table that has changed after the generation `seen_in`: the caller has
+    /// looked at it as it was then. Without a generation nobody has looked.
+    pub(crate) fn check_seen(
+        &self,
+        table: &TableDefinition,
+        seen_in: Option<u64>,
+    ) -> Result<(), Stop> {
+        let version = self.version(ObjectId::Table(table.object));
+        match seen_in {
+            Some(generation) if version.is_none_or(|version| version > generation) => {
+                let message = format!(
+                    "cannot alter table {}: it was changed meanwhile; try again",
+                    table.name
+                );
+                Err(Stop::refuse(RefusalKind::DefinitionChanged, message))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -215,6 +215,12 @@ impl Dictionary {
         self.index_names.contains(name)
     }
 
+    /// Whether an index or a constraint of another table than this one has the name.
+    pub(crate) fn has_index_name_beside(&self, table: ObjectNo, name: &str) -> bool {
+        let is_own = |entry: &TableEntry| index_names(&entry.definition).any(|own| own == name);
+        self.has_index_name(name) && !self.entry(table).is_some_and(is_own)
+    }
+
     /// Refuses a name that an object has.
     pub(crate) fn check_free(&self, name: &str) -> Result<(), Stop> {
         match self.named(name) {

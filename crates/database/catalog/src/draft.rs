@@ -335,9 +335,10 @@ impl<'a> Draft<'a> {
         place_of(&self.table, name)
     }
 
-    /// Whether an index or a constraint has the name.
+    /// Whether an index or a constraint has the name. One that the draft has lost is free.
     fn is_taken(&self, name: &str) -> bool {
-        self.dictionary.has_index_name(name) || index_names(&self.table).any(|has| has == name)
+        self.dictionary.has_index_name_beside(self.table.object, name)
+            || index_names(&self.table).any(|has| has == name)
     }
 
     /// Refuses a name that an index or a constraint has.

@@ -45,12 +45,14 @@ impl GeneratedNames {
         sequences: &mut [SequenceDefinition],
         dictionary: &Dictionary,
     ) {
+        let object = table.object;
         for GeneratedName { name, stem } in self.constraints {
-            if !dictionary.has_index_name(&name) {
+            if !dictionary.has_index_name_beside(object, &name) {
                 continue;
             }
             let is_own = |name: &str| index_names(table).any(|own| own == name);
-            let is_taken = |name: &str| dictionary.has_index_name(name) || is_own(name);
+            let is_taken =
+                |name: &str| dictionary.has_index_name_beside(object, name) || is_own(name);
             let other = names::free(&stem, is_taken);
             rename_index(table, &name, &other);
         }

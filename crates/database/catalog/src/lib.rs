@@ -14,8 +14,8 @@
 //!
 //! * [`Catalog`]: the open dictionary; gives relations, sequences, views and lists of what there
 //!   is; says in which generation each has changed.
-//! * [`TableSpec`], [`IndexSpec`], [`ViewSpec`], [`Alteration`], [`SequenceOptions`]: what DDL
-//!   statements say.
+//! * [`TableSpec`], [`IndexSpec`], [`ViewSpec`], [`TableAlterations`], [`SequenceOptions`]: what
+//!   DDL statements say.
 //! * [`ViewDefinition`], [`ExternalDefinition`], [`TableStatistics`]: what is kept for SQL.
 //! * [`DictionaryCheck`]: checks the dictionary's rows without believing them.
 //! * [`TableView`], [`SequenceView`]: what there is, as values.
@@ -23,9 +23,9 @@
 //! What is kept for SQL is a text, and nothing here understands it: queries of views, expressions
 //! of DEFAULTs and CHECKs, options of external tables.
 //!
-//! Each DDL statement (`create`, `alter`, `set_type`, `drop`, `truncate`, …) makes an `edit` and
+//! Each DDL statement (`create`, `alter`, `drop`, `truncate`, …) makes an `edit` and
 //! runs as a `statement`, whose order of locks, commit and publication is that of the README: rules
-//! DC1 to DC45. What was decided, and why: decisions 0007 and 0015.
+//! DC1 to DC46. What was decided, and why: decisions 0007 and 0015.
 //!
 //! Callers: the embedded API; SQL; tools.
 
@@ -33,6 +33,7 @@
 
 mod alter;
 mod alter_sequence;
+mod altered;
 mod annotations;
 mod build;
 mod bytes;
@@ -73,6 +74,7 @@ mod view_definition;
 mod view_statements;
 mod views;
 
+pub use alter::TableAlterations;
 pub use catalog::{Catalog, CatalogConfig, CatalogOpened};
 pub use definition_names::place_of;
 pub use dictionary_check::{DictionaryCheck, DictionaryContents, DictionaryFault};

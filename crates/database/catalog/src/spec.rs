@@ -194,7 +194,7 @@ pub enum Restart {
     At(i64),
 }
 
-/// What ALTER TABLE says.
+/// One thing that ALTER TABLE says.
 #[derive(Clone, Debug)]
 pub enum Alteration {
     /// Adds a column behind the others. Existing rows aren't rewritten.
@@ -254,4 +254,11 @@ pub enum Alteration {
         /// Whether foreign keys that refer to it are dropped with it.
         cascade: bool,
     },
+}
+
+impl Alteration {
+    /// Whether a column gets another type.
+    pub(crate) fn sets_type(&self) -> bool {
+        matches!(self, Alteration::SetType { .. })
+    }
 }

@@ -29,6 +29,7 @@ use txn::{LockWait, RowRequest, RowWait, RowWanted, TableMode, Transaction, View
 
 use crate::dictionary::Dictionary;
 use crate::draft::{Draft, renumber};
+use crate::drop::segments_of;
 use crate::edit::Edit;
 use crate::store::corrupt;
 use crate::{Catalog, DICTIONARY_VERSION_FIRST};
@@ -44,6 +45,8 @@ pub(crate) struct Statement<'a> {
     made: Vec<ObjectNo>,
     /// Those of them that are permanent already.
     kept: Vec<ObjectNo>,
+    /// The table that gets a CHECK.
+    pub(crate) checked: Option<ObjectNo>,
     /// Whether its changes are committed.
     is_done: bool,
 }
@@ -65,10 +68,17 @@ impl Catalog {
                 return Err(stop);
             }
         };
-        let (made, kept, is_done) = (Vec::new(), Vec::new(), false);
-        let catalog = self;
-        let mut statement =
-            Statement { catalog, session, lock_wait, transaction, id, made, kept, is_done };
+        let mut statement = Statement {
+            catalog: self,
+            session,
+            lock_wait,
+            transaction,
+            id,
+            made: Vec::new(),
+            kept: Vec::new(),
+            checked: None,
+            is_done: false,
+        };
         let result = body(&mut statement);
         let Statement { transaction, made, is_done, .. } = statement;
         if is_done {
@@ -205,19 +215,28 @@ impl Statement<'_> {
     }
 
     /// Calls `look` with a view of what is committed now, while a table lock keeps changes out
-    /// (DC14).
+    /// (DC14), and of the rows that this statement has written itself.
     pub(crate) fn with_view<T>(
         &self,
         look: impl FnOnce(View) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         let transactions = &self.catalog.transactions;
         let snapshot = transactions.snapshot(None, self.session)?;
-        look(transactions.view_of(&snapshot, None))
+        look(transactions.view_of(&snapshot, Some(&self.transaction)).with_all_own())
     }
 
-    /// Commits the new definition of one table.
-    pub(crate) fn publish_table(&mut self, table: TableDefinition) -> Result<(), Stop> {
-        self.publish(|_| Ok(Edit::of(table)), &[])
+    /// The segments that nobody needs any more when one definition of a table is replaced by
+    /// another: those of the old one, and those that were made here, without those of the new one.
+    pub(crate) fn left_over(
+        &self,
+        before: &TableDefinition,
+        after: &TableDefinition,
+    ) -> Vec<ObjectNo> {
+        let used = segments_of(after);
+        let mut all = segments_of(before);
+        all.extend(&self.made);
+        all.retain(|segment| !used.contains(segment));
+        all
     }
 
     /// Commits what `edit` says, replaces it in memory, and then drops the segments `drops` (DC17).
@@ -314,7 +333,7 @@ impl Statement<'_> {
             if table.segment != before.definition.segment {
                 table.truncated = scn;
             }
-            if promises_more(table, &before.definition) {
+            if self.checked == Some(*object) || promises_more(table, &before.definition) {
                 table.promised = scn;
             }
             let made = |index: &&mut relation::IndexDefinition| self.made.contains(&index.segment);
@@ -338,8 +357,8 @@ impl Statement<'_> {
     }
 }
 
-/// Whether a definition promises of rows what the one before didn't, so that older rows may break
-/// it: NOT NULL of a column that has no value in them, a type with fewer values, or a CHECK.
+/// Whether the columns of a definition promise of rows what the ones before didn't, so that older
+/// rows may break it: NOT NULL of a column that has no value in them, or a type with fewer values.
 fn promises_more(table: &TableDefinition, before: &TableDefinition) -> bool {
     let is_new = |(place, column): (usize, &ColumnDefinition)| match before.columns.get(place) {
         Some(before) => {
@@ -347,7 +366,5 @@ fn promises_more(table: &TableDefinition, before: &TableDefinition) -> bool {
         }
         None => column.not_null && column.missing.get().is_null(),
     };
-    table.checks.len() > before.checks.len()
-        || table.expressions.len() > before.expressions.len()
-        || table.columns.iter().enumerate().any(is_new)
+    table.columns.iter().enumerate().any(is_new)
 }
