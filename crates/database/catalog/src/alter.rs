@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use os::Session;
-use relation::{ColumnDefinition, Default, ForeignKey, IndexDefinition, TableDefinition};
+use relation::{Default, ForeignKey, IndexDefinition, TableDefinition};
 use stop::{Refusal, RefusalKind, Stop};
 use txn::{LockWait, TableMode};
 use value::{Misfit, OwnedValue};
@@ -96,7 +96,7 @@ pub(crate) fn cannot_hold(table: &str, misfit: Misfit) -> Stop {
     Refusal::from(misfit).led_by(&format!("cannot alter table {table}: ")).table(table).into()
 }
 
-fn in_use(table: &str, what: &str) -> Stop {
+pub(crate) fn in_use(table: &str, what: &str) -> Stop {
     Stop::refuse(RefusalKind::WrongState, format!("cannot alter table {table}: {what}"))
 }
 
@@ -233,12 +233,7 @@ impl Statement<'_> {
         self.rename_in_checks(&before, table)
     }
 
-    fn rename_column(
-        &self,
-        table: &mut TableDefinition,
-        from: &str,
-        to: &str,
-    ) -> Result<(), Stop> {
+    fn rename_column(&self, table: &mut TableDefinition, from: &str, to: &str) -> Result<(), Stop> {
         names::check("column", to)?;
         let place = place_of(table, from)?;
         if table.columns.iter().any(|column| column.name == to) {
@@ -283,11 +278,7 @@ impl Statement<'_> {
     }
 
     /// Adds a constraint, which the rows keep, and the index that it needs.
-    fn add_constraint(
-        &mut self,
-        altered: &mut Altered,
-        spec: &ConstraintSpec,
-    ) -> Result<(), Stop> {
+    fn add_constraint(&mut self, altered: &mut Altered, spec: &ConstraintSpec) -> Result<(), Stop> {
         let before = &altered.table;
         let (mut table, names) = self.read(|dictionary| {
             let mut draft = Draft::alter(before.clone(), dictionary);
@@ -357,11 +348,6 @@ fn drop_column(table: &mut TableDefinition, column: &str) -> Result<(), Stop> {
     let place = place_of(table, column)?;
     if let Some(what) = user_of(table, place) {
         let what = format!("{what} has column {column}; drop that first");
-        return Err(in_use(&table.name, &what));
-    }
-    let is_there = |column: &&ColumnDefinition| !column.is_dropped();
-    if table.columns.iter().filter(is_there).count() == 1 {
-        let what = format!("{column} is its only column; drop the table");
         return Err(in_use(&table.name, &what));
     }
     table.columns[place] = table.columns[place].dropped(place);

@@ -19,6 +19,7 @@ use relation::{ColumnDefinition, TableDefinition};
 use stop::Stop;
 
 use crate::ObjectId;
+use crate::alter::in_use;
 use crate::dictionary::Dictionary;
 use crate::edit::Edit;
 use crate::generated_names::GeneratedNames;
@@ -65,11 +66,13 @@ impl Altered {
         }
         for (place, (was, is)) in before.columns.iter().zip(&table.columns).enumerate() {
             let Some(what) = changed(was, is) else { continue };
-            dictionary.check_column_unread(object, place, &format!("{what} of table {name}"))?;
-            // A sequence has no lock (DC5): it may have been altered while rows were rewritten.
-            if is.kind != was.kind
-                && let Some(sequence) = is.default.sequence()
-            {
+            let what = format!("{what} of table {name}");
+            dictionary.check_column_unread(object, place, &what)?;
+            let Some(sequence) = was.default.sequence() else { continue };
+            if is.is_dropped() {
+                dictionary.check_unread(ObjectId::Sequence(sequence), &what)?;
+            } else if is.kind != was.kind {
+                // A sequence has no lock (DC5): it may be another one since rows were rewritten.
                 check_identity(is, dictionary.sequence_of(sequence)?.definition(), name)?;
             }
         }
@@ -93,6 +96,14 @@ impl Altered {
             }
             Some(_) => None,
         })
+    }
+
+    /// Refuses to leave a table without columns.
+    fn check_columns(&self) -> Result<(), Stop> {
+        match self.table.columns.iter().all(ColumnDefinition::is_dropped) {
+            true => Err(in_use(&self.before.name, "it would have no column left; drop the table")),
+            false => Ok(()),
+        }
     }
 
     /// The sequences of identity columns that are dropped, as they are now.
@@ -131,6 +142,7 @@ fn changed(was: &ColumnDefinition, is: &ColumnDefinition) -> Option<String> {
 impl Statement<'_> {
     /// Commits what was done to a table, and drops the segments that it has no more.
     pub(crate) fn publish_altered(&mut self, altered: Altered) -> Result<(), Stop> {
+        altered.check_columns()?;
         let left_over = self.left_over(&altered.before, &altered.table);
         self.publish(|dictionary| altered.into_edit(dictionary), &left_over)
     }

@@ -6,7 +6,8 @@ use stop::RefusalKind;
 use value::{OwnedValue, Type, Value};
 
 use crate::common::{
-    Db, WAIT, column, customer, database, fill, foreign, orders, primary, refused, unique, with,
+    Db, WAIT, alter_together, column, customer, database, fill, foreign, orders, primary, refused,
+    unique, with,
 };
 
 fn alter(
@@ -69,8 +70,9 @@ fn a_column_is_added_with_all_its_constraints_or_not_at_all() {
             vec![unique(&["best"]), foreign(&["best"], "customer", OnDelete::NoAction), more]
         };
         let add = |constraints: Vec<ConstraintSpec>| {
-            let seen_in = db.catalog.generation(session);
-            db.catalog.add_column("customer", &spec, &constraints, seen_in, WAIT, session)
+            let mut all = vec![Alteration::AddColumn(spec.clone())];
+            all.extend(constraints.into_iter().map(Alteration::AddConstraint));
+            alter_together(db, "customer", all, None, session)
         };
         for _ in 0..3 {
             refused(add(more(5)), RefusalKind::CheckViolation, "more");
@@ -168,7 +170,7 @@ fn a_dropped_column_loses_its_name_and_its_sequence_and_others_keep_their_places
             Alteration::DropConstraint { name: "customer_city_key".into(), cascade: false };
         alter(db, "customer", &unique, session).expect("dropped");
         let last = alter(db, "customer", &Alteration::DropColumn("city".into()), session);
-        refused(last, RefusalKind::WrongState, "its only column");
+        refused(last, RefusalKind::WrongState, "no column left");
     });
 }
 

@@ -1,13 +1,14 @@
 //! A small database with a catalog, and what has to hold of it whatever happened.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use access::RowAddress;
 use catalog::{
-    Catalog, CatalogConfig, ColumnSpec, ConstraintSpec, DefaultSpec, Dependency, DictionaryTable,
-    ForeignKeySpec, IndexColumnSpec, IndexSpec, ObjectId, Rule, TableSpec, ViewSpec, place_of,
+    Alteration, Catalog, CatalogConfig, ColumnSpec, ConstraintSpec, DefaultSpec, Dependency,
+    DictionaryTable, ForeignKeySpec, IndexColumnSpec, IndexSpec, ObjectId, Rule, TableAlterations,
+    TableSpec, ViewSpec, place_of,
 };
 use ids::FileNo;
 use instance::{Creation, Instance, Parameters, Transaction};
@@ -386,6 +387,18 @@ impl Db {
             assert_eq!(found, wanted, "index {} agrees with {name}", index.name());
         }
     }
+}
+
+/// Alters a table by all of these together; `seen_in` is the generation before it was looked at.
+pub(crate) fn alter_together(
+    db: &Db,
+    table: &str,
+    all: Vec<Alteration>,
+    seen_in: Option<u64>,
+    session: &Session,
+) -> Result<(), Stop> {
+    let alterations = TableAlterations { all, conversions: BTreeMap::new(), seen_in };
+    db.catalog.alter_together(table, alterations, WAIT, session)
 }
 
 #[track_caller]

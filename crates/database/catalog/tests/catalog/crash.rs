@@ -16,8 +16,8 @@ use value::{Type, Value};
 
 use crate::annotations::statistics;
 use crate::common::{
-    Db, Run, WAIT, column, creation, customer, database, directory, ended, fill, foreign, index,
-    left, machine, orders, parameters, primary, run_kept, table, unique, with,
+    Db, Run, WAIT, alter_together, column, creation, customer, database, directory, ended, fill,
+    foreign, index, left, machine, orders, parameters, primary, run_kept, table, unique, with,
 };
 
 /// Draws of what a power cut leaves.
@@ -27,7 +27,7 @@ fn alter(db: &Db, table: &str, what: Alteration, session: &Session) -> Result<()
     db.catalog.alter_table(table, &what, WAIT, session)
 }
 
-const STATEMENTS: [(&str, Run); 28] = [
+const STATEMENTS: [(&str, Run); 31] = [
     ("create table", |db, session| {
         let identity = DefaultSpec::Identity { always: true, options: SequenceOptions::default() };
         let id = ColumnSpec { default: identity, ..column("id", Type::BigInt) };
@@ -112,6 +112,35 @@ const STATEMENTS: [(&str, Run); 28] = [
     ("set a type, and rewrite", |db, session| {
         let (column, kind) = ("id".into(), Type::Integer);
         alter(db, "customer", Alteration::SetType { column, kind }, session)
+    }),
+    ("alter in several ways", |db, session| {
+        let default = DefaultSpec::Constant(Value::Int(5).to_owned());
+        let spec = ColumnSpec { default, ..column("name", Type::Integer) };
+        let all = vec![
+            Alteration::DropColumn("name".into()),
+            Alteration::AddColumn(spec),
+            Alteration::SetNotNull("name".into()),
+            Alteration::AddConstraint(unique(&["name", "id"])),
+        ];
+        alter_together(db, "customer", all, None, session)
+    }),
+    ("alter in several ways, and rewrite", |db, session| {
+        let (column, kind) = ("id".into(), Type::Integer);
+        let all = vec![
+            Alteration::SetType { column, kind },
+            Alteration::SetNotNull("name".into()),
+            Alteration::AddConstraint(unique(&["name"])),
+        ];
+        alter_together(db, "customer", all, None, session)
+    }),
+    ("drop a key and an identity, and add a key", |db, session| {
+        let (name, cascade) = ("orders_customer_fk".into(), false);
+        let all = vec![
+            Alteration::DropConstraint { name, cascade },
+            Alteration::DropColumn("number".into()),
+            Alteration::AddConstraint(foreign(&["id"], "customer", OnDelete::Cascade)),
+        ];
+        alter_together(db, "orders", all, None, session)
     }),
     // These bring the dictionary to another version first.
     ("create view", |db, session| {

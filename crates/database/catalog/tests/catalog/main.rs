@@ -1,6 +1,7 @@
 //! The catalog of a small database on a simulated disk.
 
 mod alter;
+mod altered;
 mod annotations;
 mod common;
 mod concurrent;

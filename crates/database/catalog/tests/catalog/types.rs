@@ -1,6 +1,10 @@
 //! ALTER COLUMN TYPE: where values are stored alike rows stay, else they are rewritten.
 
-use catalog::{Alteration, ColumnSpec, SequenceAlteration, SequenceBound, TableSpec};
+use std::collections::BTreeMap;
+
+use catalog::{
+    Alteration, ColumnSpec, Convert, SequenceAlteration, SequenceBound, TableAlterations, TableSpec,
+};
 use instance::Transaction;
 use os::Session;
 use relation::{Comparison, Condition, OnDelete, Operand, Scratch, Work};
@@ -15,6 +19,22 @@ use crate::common::{
 fn set_type(db: &Db, table: &str, column: &str, kind: Type, session: &Session) -> Result<(), Stop> {
     let set = Alteration::SetType { column: column.into(), kind };
     db.catalog.alter_table(table, &set, WAIT, session)
+}
+
+/// Gives a column another type, and values that are made of the old ones.
+fn convert_column(
+    db: &Db,
+    table: &str,
+    column: &str,
+    kind: Type,
+    convert: &mut Convert<'_>,
+    session: &Session,
+) -> Result<(), Stop> {
+    let all = vec![Alteration::SetType { column: column.into(), kind }];
+    let convert: Box<Convert<'_>> = Box::new(|value: Value<'_>| convert(value));
+    let conversions = BTreeMap::from([(column.to_string(), convert)]);
+    let alterations = TableAlterations { all, conversions, seen_in: None };
+    db.catalog.alter_together(table, alterations, WAIT, session)
 }
 
 fn kind_of(db: &Db, table: &str, place: usize, session: &Session) -> Type {
@@ -121,9 +141,8 @@ fn a_conversion_of_the_callers_is_asked_once_for_each_row() {
             let Value::Text(text) = value else { panic!("{value}") };
             Ok::<_, Stop>(Value::Int(text.len() as i64).to_owned())
         };
-        let catalog = &db.catalog;
         let whole = Type::Integer;
-        let done = catalog.convert_column("customer", "name", whole, &mut length, WAIT, session);
+        let done = convert_column(db, "customer", "name", whole, &mut length, session);
         done.expect("converted");
         assert_eq!(asked, 30);
         let before = db.describe(session);
@@ -132,12 +151,12 @@ fn a_conversion_of_the_callers_is_asked_once_for_each_row() {
             other => Ok(other.to_owned()),
         };
         let wider = Type::BigInt;
-        let failed = catalog.convert_column("customer", "name", wider, &mut fails, WAIT, session);
+        let failed = convert_column(db, "customer", "name", wider, &mut fails, session);
         refused(failed, RefusalKind::Invalid, "six is no length");
         let mut null = |_: Value<'_>| Ok::<_, Stop>(OwnedValue::NULL);
         let set = Alteration::SetNotNull("name".into());
         db.catalog.alter_table("customer", &set, WAIT, session).expect("altered");
-        let broken = catalog.convert_column("customer", "name", wider, &mut null, WAIT, session);
+        let broken = convert_column(db, "customer", "name", wider, &mut null, session);
         refused(broken, RefusalKind::NotNullViolation, "column name");
         let drop = Alteration::DropNotNull("name".into());
         db.catalog.alter_table("customer", &drop, WAIT, session).expect("altered");
@@ -236,11 +255,11 @@ fn a_conversion_keeps_the_values_of_foreign_keys() {
             Value::Int(id) => Ok::<_, Stop>(Value::Int(id + 1).to_owned()),
             other => Ok(other.to_owned()),
         };
-        let (catalog, kind) = (&db.catalog, Type::Integer);
-        let moved = catalog.convert_column("customer", "id", kind, &mut more, WAIT, session);
+        let kind = Type::Integer;
+        let moved = convert_column(db, "customer", "id", kind, &mut more, session);
         refused(moved, RefusalKind::WrongState, "is in a foreign key");
         let mut same = |value: Value<'_>| Ok::<_, Stop>(value.to_owned());
-        let kept = catalog.convert_column("customer", "id", kind, &mut same, WAIT, session);
+        let kept = convert_column(db, "customer", "id", kind, &mut same, session);
         kept.expect("values stay");
     });
 }
@@ -262,8 +281,8 @@ fn an_identity_that_is_widened_meanwhile_gets_no_narrower_type() {
             set_max(1 << 40);
             Ok::<_, Stop>(value.to_owned())
         };
-        let (catalog, kind) = (&db.catalog, Type::Integer);
-        let narrow = catalog.convert_column("t", "id", kind, &mut widens, WAIT, session);
+        let kind = Type::Integer;
+        let narrow = convert_column(db, "t", "id", kind, &mut widens, session);
         refused(narrow, RefusalKind::Invalid, "is an identity column");
         assert_eq!(kind_of(db, "t", 0, session), Type::BigInt);
         set_max(1_000);

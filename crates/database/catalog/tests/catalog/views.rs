@@ -10,7 +10,8 @@ use stop::{RefusalKind, Stop};
 use value::Type;
 
 use crate::common::{
-    Db, WAIT, column, customer, database, join, orders, racy, refused, table, with, with_db,
+    Db, WAIT, alter_together, column, customer, database, join, orders, racy, refused, table, with,
+    with_db,
 };
 
 fn alter(db: &Db, table: &str, what: Alteration, session: &Session) -> Result<(), Stop> {
@@ -207,12 +208,14 @@ fn a_column_is_not_added_under_a_view_that_nobody_has_looked_at() {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
         let now = || db.catalog.generation(session);
-        let add = |name: &str, seen_in: u64| {
-            let column = column_of(name);
-            db.catalog.add_column("customer", &column, &[], seen_in, WAIT, session)
+        let alter_one = |alteration, seen_in| {
+            alter_together(db, "customer", vec![alteration], Some(seen_in), session)
         };
+        let add =
+            |name: &str, seen_in: u64| alter_one(Alteration::AddColumn(column_of(name)), seen_in);
         let rename = |seen_in: u64| {
-            db.catalog.rename_column("customer", "city", "town", seen_in, WAIT, session)
+            let (from, to) = ("city".into(), "town".into());
+            alter_one(Alteration::RenameColumn { from, to }, seen_in)
         };
         let alone = now();
         alter(db, "orders", Alteration::AddColumn(column_of("note")), session).expect("altered");

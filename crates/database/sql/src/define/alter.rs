@@ -1,21 +1,23 @@
 //! ALTER TABLE.
 //!
-//! Each action is a statement of the catalog's, and those before a refused one stay, as in Oracle.
+//! ```text
+//!   actions ─▶ in passes ─▶ alterations, each bound by the table as it will be ─▶ catalog, at once
+//! ```
+//!
+//! Invariant: the actions of a statement are all done, or none is (rule SQ68).
 //!
 //! Callers: `define`; `database`, for alterations that aren't texts.
 
-use std::cell::RefCell;
-use std::sync::Arc;
-
-use catalog::{Alteration, ColumnSpec, ConstraintSpec, DefaultSpec};
+use catalog::{Alteration, ColumnSpec, DefaultSpec};
 use expression::{Bare, Expression, Kind, Typed};
 use relation::{Default as ColumnDefault, TableDefinition};
 use sqlparser::ast::{Expr, Ident};
-use stop::{RefusalKind, SqlState, Stop};
-use syntax::{AlterTable, ColumnDefinition, TableAction, TypeName, Written};
+use stop::{SqlState, Stop};
+use syntax::{AlterTable, ColumnDefinition, ConstraintRule, TableAction, TypeName, Written};
 use txn::LockWait;
 use value::{OwnedValue, Type, Value};
 
+use super::altered::Altered;
 use super::columns::{Present, stored};
 use super::{Done, unless_redefined};
 use crate::bind::Binder;
@@ -24,65 +26,153 @@ use crate::engine::Frame;
 use crate::names::{Name, fold};
 use crate::refuse::refuse;
 
+/// When an action takes its turn: what goes makes room for what comes, columns are there before
+/// their constraints, and keys before what may refer to them. Sources: PostgreSQL, `AT_PASS_*`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Pass {
+    DropConstraints,
+    DropOthers,
+    SetTypes,
+    AddColumns,
+    SetOthers,
+    AddKeys,
+    AddConstraints,
+}
+
+impl Pass {
+    fn of(action: &TableAction) -> Pass {
+        match action {
+            TableAction::DropConstraint { .. } | TableAction::DropPrimaryKey { .. } => {
+                Pass::DropConstraints
+            }
+            TableAction::DropColumn { .. }
+            | TableAction::SetDefault { default: None, .. }
+            | TableAction::SetNotNull { not_null: false, .. } => Pass::DropOthers,
+            TableAction::SetType { .. } => Pass::SetTypes,
+            TableAction::AddColumn { .. } => Pass::AddColumns,
+            TableAction::SetDefault { default: Some(_), .. }
+            | TableAction::SetNotNull { not_null: true, .. }
+            | TableAction::AddIdentity { .. }
+            | TableAction::DropIdentity { .. }
+            | TableAction::RenameTable(_)
+            | TableAction::RenameColumn { .. }
+            | TableAction::RenameConstraint { .. } => Pass::SetOthers,
+            TableAction::AddConstraint(constraint) => match constraint.rule {
+                ConstraintRule::Key { .. } => Pass::AddKeys,
+                ConstraintRule::Check(_) | ConstraintRule::ForeignKey { .. } => {
+                    Pass::AddConstraints
+                }
+            },
+        }
+    }
+}
+
 impl Frame<'_> {
     /// ALTER TABLE.
     pub(super) fn alter_table(&mut self, alter: &AlterTable, text: &str) -> Result<Done, Stop> {
-        let mut name = Name::of_users(&alter.name)?;
+        let name = Name::of_users(&alter.name)?;
         if alter.if_exists && self.object_named(&name).is_none() {
             return Ok(Done::Skipped);
         }
-        // IF EXISTS of an action is about its column or constraint, and not about the table.
-        self.catalog.table(&name, self.session)?;
-        let mut all = Done::Yes;
-        for action in &alter.actions {
-            let done = self.alter_once(&name, action, text)?;
-            if done == Done::Skipped {
-                all = Done::Skipped;
+        let actions = in_passes(&alter.actions)?;
+        let wait = self.state.own.ddl_lock_wait();
+        unless_redefined(&format!("table {name}"), || {
+            // IF EXISTS of an action is about its column or constraint, and not about the table.
+            let mut altered = self.look_at(&name)?;
+            for action in &actions {
+                self.add_action(&mut altered, action, text)?;
             }
-            if let TableAction::RenameTable(to) = action {
-                name = fold(to);
-            }
-        }
-        Ok(all)
+            self.alter_at_once(&name, altered, wait)
+        })
     }
 
-    fn alter_once(&mut self, name: &str, action: &TableAction, text: &str) -> Result<Done, Stop> {
-        let wait = self.state.own.ddl_lock_wait();
+    /// Alters a table, unless a view would give other rows behind it (rule SQ66). Each lock is
+    /// waited for as long as `wait` says.
+    pub fn alter(&self, name: &str, alteration: &Alteration, wait: LockWait) -> Result<(), Stop> {
+        let done = unless_redefined(&format!("table {name}"), || {
+            let mut altered = self.look_at(name)?;
+            self.add(&mut altered, alteration.clone())?;
+            self.alter_at_once(name, altered, wait)
+        });
+        done.map(|_| ())
+    }
+
+    /// A table that is to be altered.
+    fn look_at<'c>(&self, name: &str) -> Result<Altered<'c>, Stop> {
+        let seen_in = self.catalog.generation(self.session);
+        let table = self.catalog.table(name, self.session)?;
+        Ok(Altered::new(&table, seen_in))
+    }
+
+    fn alter_at_once(
+        &self,
+        name: &str,
+        altered: Altered<'_>,
+        wait: LockWait,
+    ) -> Result<Done, Stop> {
+        let done = altered.done;
+        if let Some(alterations) = altered.into_alterations() {
+            self.catalog.alter_together(name, alterations, wait, self.session)?;
+        }
+        Ok(done)
+    }
+
+    /// Adds an alteration, unless a view would give other rows behind it.
+    fn add(&self, altered: &mut Altered<'_>, alteration: Alteration) -> Result<(), Stop> {
+        match &alteration {
+            Alteration::AddColumn(ColumnSpec { name, kind, .. }) => {
+                self.check_added(&altered.table, name, *kind)?;
+            }
+            Alteration::RenameColumn { from, to } => {
+                self.check_renamed(&altered.table, from, to)?;
+            }
+            _ => {}
+        }
+        altered.push(alteration);
+        Ok(())
+    }
+
+    fn add_action(
+        &mut self,
+        altered: &mut Altered<'_>,
+        action: &TableAction,
+        text: &str,
+    ) -> Result<(), Stop> {
         let alteration = match action {
             TableAction::AddColumn { column, if_not_exists } => {
-                return self.add_column(name, column, *if_not_exists, text);
+                return self.add_column(altered, column, *if_not_exists, text);
             }
-            TableAction::DropColumn { column, if_exists, cascade } => {
-                if *cascade {
-                    let what = "DROP COLUMN ... CASCADE";
-                    let instead = "drop what depends on the column first";
-                    return Err(unsupported(what, instead));
+            TableAction::DropColumn { cascade: true, .. } => {
+                let what = "DROP COLUMN ... CASCADE";
+                return Err(unsupported(what, "drop what depends on the column first"));
+            }
+            TableAction::DropColumn { column, if_exists, .. } => {
+                let column = fold(column);
+                if *if_exists && !altered.has_column(&column) {
+                    altered.done = Done::Skipped;
+                    return Ok(());
                 }
-                let dropped = self.alter(name, &Alteration::DropColumn(fold(column)), wait);
-                return Done::unless(*if_exists, RefusalKind::NotFound, dropped);
+                Alteration::DropColumn(column)
             }
             TableAction::AddConstraint(constraint) => {
-                let table = self.catalog.table(name, self.session)?;
-                let known = columns_of(&table);
-                Alteration::AddConstraint(self.constraint_spec(constraint, name, &known, text)?)
+                let known = columns_of(&altered.table);
+                let spec = self.constraint_spec(constraint, &altered.table.name, &known, text)?;
+                Alteration::AddConstraint(spec)
             }
             TableAction::DropConstraint { constraint, if_exists, cascade } => {
-                let name_of = fold(constraint);
-                let drop = Alteration::DropConstraint { name: name_of, cascade: *cascade };
-                let dropped = self.alter(name, &drop, wait);
-                return Done::unless(*if_exists, RefusalKind::NotFound, dropped);
+                let name = fold(constraint);
+                if *if_exists && !altered.has_constraint(&name) {
+                    altered.done = Done::Skipped;
+                    return Ok(());
+                }
+                Alteration::DropConstraint { name, cascade: *cascade }
             }
             TableAction::DropPrimaryKey { cascade } => {
-                let table = self.catalog.table(name, self.session)?;
-                let primary = table.indexes.iter().find(|index| index.primary);
-                let primary = primary.ok_or_else(|| {
-                    let message = format!("table {name} has no primary key");
-                    refuse(SqlState::UNDEFINED_OBJECT, message)
-                })?;
-                Alteration::DropConstraint { name: primary.name.clone(), cascade: *cascade }
+                let name = primary_of(&altered.table)?;
+                Alteration::DropConstraint { name, cascade: *cascade }
             }
             TableAction::SetDefault { column, default } => {
-                self.default_alteration(name, column, default.as_deref(), text)?
+                self.default_alteration(&altered.table, column, default.as_deref(), text)?
             }
             TableAction::SetNotNull { column, not_null: true } => {
                 Alteration::SetNotNull(fold(column))
@@ -91,7 +181,7 @@ impl Frame<'_> {
                 Alteration::DropNotNull(fold(column))
             }
             TableAction::SetType { column, kind, using } => {
-                return self.set_type(name, column, *kind, using.as_deref(), text);
+                return self.set_type(altered, column, *kind, using.as_deref(), text);
             }
             TableAction::AddIdentity { .. } | TableAction::DropIdentity { .. } => {
                 let instead = "make a table with the column as it is to be, and copy the rows";
@@ -105,96 +195,51 @@ impl Frame<'_> {
                 Alteration::RenameConstraint { from: fold(from), to: fold(to) }
             }
         };
-        self.alter(name, &alteration, wait).map(|()| Done::Yes)
+        self.add(altered, alteration)
     }
 
-    /// Alters a table, unless a view would give other rows behind it (rule SQ66). Each lock is
-    /// waited for as long as `wait` says.
-    pub fn alter(&self, name: &str, alteration: &Alteration, wait: LockWait) -> Result<(), Stop> {
-        match alteration {
-            Alteration::AddColumn(column) => self.add_unread(name, column, &[], wait),
-            Alteration::RenameColumn { from, to } => self.rename_unread(name, from, to, wait),
-            _ => self.catalog.alter_table(name, alteration, wait, self.session),
-        }
-    }
-
-    /// Adds a column with its constraints, or nothing of that.
+    /// Adds a column with its constraints. One that is there is the catalog's to refuse.
     fn add_column(
         &mut self,
-        name: &str,
+        altered: &mut Altered<'_>,
         column: &ColumnDefinition,
         if_not_exists: bool,
         text: &str,
-    ) -> Result<Done, Stop> {
-        let spec = self.column_spec(column, Present::Rows, text)?;
-        let constraints = self.constraints_of(name, column, &spec, text)?;
-        let wait = self.state.own.ddl_lock_wait();
-        match self.add_unread(name, &spec, &constraints, wait) {
-            Err(stop) if if_not_exists && stop.state() == SqlState::DUPLICATE_COLUMN => {
-                Ok(Done::Skipped)
-            }
-            added => added.map(|()| Done::Yes),
-        }
-    }
-
-    /// Adds a column that no view would read.
-    fn add_unread(
-        &self,
-        name: &str,
-        column: &ColumnSpec,
-        constraints: &[ConstraintSpec],
-        wait: LockWait,
     ) -> Result<(), Stop> {
-        let session = self.session;
-        unless_redefined(&format!("column {} of table {name}", column.name), || {
-            let seen_in = self.catalog.generation(session);
-            self.check_added(name, &column.name, column.kind)?;
-            self.catalog.add_column(name, column, constraints, seen_in, wait, session)
-        })
-    }
-
-    /// Gives a column a name by which no view would read it.
-    fn rename_unread(&self, name: &str, from: &str, to: &str, wait: LockWait) -> Result<(), Stop> {
-        let session = self.session;
-        unless_redefined(&format!("column {from} of table {name}"), || {
-            let seen_in = self.catalog.generation(session);
-            self.check_renamed(name, from, to)?;
-            self.catalog.rename_column(name, from, to, seen_in, wait, session)
-        })
-    }
-
-    /// What is said of the constraints of a new column. A column that is there has none: it is the
-    /// catalog's to refuse.
-    fn constraints_of(
-        &self,
-        table: &str,
-        column: &ColumnDefinition,
-        spec: &ColumnSpec,
-        text: &str,
-    ) -> Result<Vec<ConstraintSpec>, Stop> {
-        let mut after = self.catalog.table(table, self.session)?.as_ref().clone();
-        if after.columns.iter().any(|of| of.name == spec.name) {
-            return Ok(Vec::new());
+        let is_there = altered.has_column(&fold(&column.name));
+        if is_there && if_not_exists {
+            altered.done = Done::Skipped;
+            return Ok(());
         }
-        after.columns.push(relation::ColumnDefinition::new(&spec.name, spec.kind, spec.not_null));
-        let known = columns_of(&after);
-        let constraints = column.constraints.iter();
-        constraints.map(|one| self.constraint_spec(one, table, &known, text)).collect()
+        let spec = self.column_spec(column, Present::Rows, text)?;
+        // A primary key's column isn't NULL, as in CREATE TABLE.
+        let mut rules = column.constraints.iter().map(|constraint| &constraint.rule);
+        let is_key = rules.any(|rule| matches!(rule, ConstraintRule::Key { is_primary: true, .. }));
+        let not_null = spec.not_null || is_key;
+        self.add(altered, Alteration::AddColumn(ColumnSpec { not_null, ..spec }))?;
+        if is_there {
+            return Ok(());
+        }
+        for constraint in &column.constraints {
+            let known = columns_of(&altered.table);
+            let spec = self.constraint_spec(constraint, &altered.table.name, &known, text)?;
+            altered.push(Alteration::AddConstraint(spec));
+        }
+        Ok(())
     }
 
     fn default_alteration(
         &mut self,
-        name: &str,
+        table: &TableDefinition,
         column: &Ident,
         default: Option<&Written<Expr>>,
         text: &str,
     ) -> Result<Alteration, Stop> {
-        let table = self.catalog.table(name, self.session)?;
         let column = fold(column);
         let Some(default) = default else {
             return Ok(Alteration::SetDefault { column, value: OwnedValue::NULL });
         };
-        let kind = kind_of(&table, &column)?;
+        let kind = kind_of(table, &column)?;
         let spec = self.default_spec(default, &column, kind, Present::NoRows, text)?;
         Ok(match spec {
             DefaultSpec::Constant(value) => Alteration::SetDefault { column, value },
@@ -207,32 +252,26 @@ impl Frame<'_> {
 
     /// Gives a column another type. Values are converted as by an assignment, or as USING says.
     fn set_type(
-        &mut self,
-        name: &str,
+        &self,
+        altered: &mut Altered<'_>,
         column: &Ident,
         kind: TypeName,
         using: Option<&Written<Expr>>,
         text: &str,
-    ) -> Result<Done, Stop> {
-        let table = self.catalog.table(name, self.session)?;
+    ) -> Result<(), Stop> {
         let column = fold(column);
         let kind = stored(kind, &column)?;
-        self.check_default(&table, &column, kind)?;
-        let wait = self.state.own.ddl_lock_wait();
-        let Some(convert) = self.conversion(&table, &column, kind, using, text)? else {
-            let alteration = Alteration::SetType { column, kind };
-            return self.alter(name, &alteration, wait).map(|()| Done::Yes);
-        };
-        let bare = RefCell::new(Bare::new());
-        let mut made = |value: Value<'_>| -> Result<OwnedValue, Stop> {
-            let mut bare = bare.borrow_mut();
-            *bare = Bare::new();
-            let row = [value];
-            Ok(convert.evaluate(&row, &bare.evaluation())?.to_owned())
-        };
-        let (catalog, session) = (self.catalog, self.session);
-        catalog.convert_column(name, &column, kind, &mut made, wait, session)?;
-        Ok(Done::Yes)
+        self.check_default(&altered.table, &column, kind)?;
+        if let Some(convert) = self.conversion(&altered.table, &column, kind, using, text)? {
+            let made = move |value: Value<'_>| -> Result<OwnedValue, Stop> {
+                let (row, bare) = ([value], Bare::new());
+                let made = convert.evaluate(&row, &bare.evaluation())?.to_owned();
+                Ok(made)
+            };
+            altered.convert(&column, Box::new(made));
+        }
+        altered.push(Alteration::SetType { column, kind });
+        Ok(())
     }
 
     /// Refuses a type that the column's default can't have, if that is an expression: no row could
@@ -255,7 +294,7 @@ impl Frame<'_> {
     /// none if the values are only fitted.
     fn conversion(
         &self,
-        table: &Arc<TableDefinition>,
+        table: &TableDefinition,
         column: &str,
         kind: Type,
         using: Option<&Written<Expr>>,
@@ -288,6 +327,47 @@ impl Frame<'_> {
         }
         Ok(Some(expression))
     }
+}
+
+/// The actions in the order in which they are done. Refused if a name changes beside others: it
+/// wouldn't be clear which of the names they mean.
+fn in_passes(written: &[TableAction]) -> Result<Vec<TableAction>, Stop> {
+    let renames = |action: &TableAction| {
+        matches!(
+            action,
+            TableAction::RenameTable(_)
+                | TableAction::RenameColumn { .. }
+                | TableAction::RenameConstraint { .. }
+        )
+    };
+    if written.len() > 1 && written.iter().any(renames) {
+        let what = "RENAME beside another action of ALTER TABLE";
+        return Err(unsupported(what, "rename by a statement of its own"));
+    }
+    let mut actions = written.to_vec();
+    for action in written {
+        let TableAction::SetDefault { column, default: Some(_) } = action else { continue };
+        let column = column.clone();
+        let is_retyped = |action: &TableAction| match action {
+            TableAction::SetType { column: retyped, .. } => fold(retyped) == fold(&column),
+            _ => false,
+        };
+        // The default that it has needn't be of its new type.
+        if written.iter().any(is_retyped) {
+            actions.push(TableAction::SetDefault { column, default: None });
+        }
+    }
+    actions.sort_by_key(Pass::of);
+    Ok(actions)
+}
+
+/// The name of a table's primary key.
+fn primary_of(table: &TableDefinition) -> Result<String, Stop> {
+    let primary = table.indexes.iter().find(|index| index.primary);
+    primary.map(|index| index.name.clone()).ok_or_else(|| {
+        let message = format!("table {} has no primary key", table.name);
+        refuse(SqlState::UNDEFINED_OBJECT, message)
+    })
 }
 
 /// Whether values of one kind become those of another by being fitted to a column.

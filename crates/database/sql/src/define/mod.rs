@@ -9,7 +9,7 @@
 //! | `table`, `columns` | CREATE TABLE; columns and constraints |
 //! | `filled` | CREATE TABLE AS |
 //! | `external` | CREATE EXTERNAL TABLE |
-//! | `alter` | ALTER TABLE |
+//! | `alter`, `altered` | ALTER TABLE, and the table as its actions will leave it |
 //! | `view`, `readers` | CREATE VIEW, and what a view reads; views whose table is altered |
 //! | `objects` | indexes, sequences, comments, DROP, TRUNCATE |
 //! | `instance` | tablespaces, ALTER SYSTEM |
@@ -21,6 +21,7 @@
 //! Callers: `session`.
 
 mod alter;
+mod altered;
 mod columns;
 mod external;
 mod filled;

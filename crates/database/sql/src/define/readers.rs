@@ -84,38 +84,53 @@ struct Change<'c> {
 impl Frame<'_> {
     /// Refuses to add a column that a view would read. One that the table has is the catalog's to
     /// refuse.
-    pub(super) fn check_added(&self, table: &str, column: &str, kind: Type) -> Result<(), Stop> {
-        let mut after = self.catalog.table(table, self.session)?.as_ref().clone();
-        if after.columns.iter().any(|of| of.name == column) {
+    pub(super) fn check_added(
+        &self,
+        table: &TableDefinition,
+        column: &str,
+        kind: Type,
+    ) -> Result<(), Stop> {
+        if table.columns.iter().any(|of| of.name == column) {
             return Ok(());
         }
+        let mut after = table.clone();
         after.columns.push(ColumnDefinition::new(column, kind, false));
         let place = after.columns.len() - 1;
-        self.check_column(after, place, &format!("add column {column} to table {table}"))
+        self.check_column(after, place, &format!("add column {column} to table {}", table.name))
     }
 
     /// Refuses to give a column a name by which a view would read it. A name that isn't there, or
     /// is there already, is the catalog's to refuse.
-    pub(super) fn check_renamed(&self, table: &str, from: &str, to: &str) -> Result<(), Stop> {
-        let mut after = self.catalog.table(table, self.session)?.as_ref().clone();
-        let place = after.columns.iter().position(|of| of.name == from);
-        let is_taken = after.columns.iter().any(|of| of.name == to);
+    pub(super) fn check_renamed(
+        &self,
+        table: &TableDefinition,
+        from: &str,
+        to: &str,
+    ) -> Result<(), Stop> {
+        let place = table.columns.iter().position(|of| of.name == from);
+        let is_taken = table.columns.iter().any(|of| of.name == to);
         let Some(place) = place.filter(|_| !is_taken) else { return Ok(()) };
+        let mut after = table.clone();
         after.columns[place].name = to.into();
-        self.check_column(after, place, &format!("rename column {from} of table {table} to {to}"))
+        let what = format!("rename column {from} of table {} to {to}", table.name);
+        self.check_column(after, place, &what)
     }
 
     /// Refuses to do `what` if a view would read the column at this place of the table as it will
-    /// be, and doesn't do so now.
+    /// be, and doesn't do so now. A view that reads a column that is dropped is the catalog's to
+    /// tell of.
     fn check_column(&self, after: TableDefinition, place: usize, what: &str) -> Result<(), Stop> {
         let object = ObjectId::Table(after.object);
+        let dropped = after.columns.iter().enumerate().filter(|(_, column)| column.is_dropped());
+        let looked_at: Vec<usize> =
+            dropped.map(|(place, _)| place).chain(std::iter::once(place)).collect();
         let info = info_of(Arc::new(after), None, 1, BLOCK_BYTES);
         let dictionary = self.ground().dictionary();
         self.check_readers(&Change {
             what,
             altered: Altered { dictionary, object, after: Found::Table(Arc::new(info)) },
             read_by: of_all,
-            concerns: &|view| !view.reads_column(object, place),
+            concerns: &|view| !looked_at.iter().any(|place| view.reads_column(object, *place)),
             is_new: &|_, read| read.object == object && read.columns.contains(&place),
         })
     }
