@@ -81,6 +81,67 @@ fn two_tables_of_a_view_are_not_altered_past_each_other() {
     assert_eq!(value(&mut connection, "select sum(id) from v"), "3");
 }
 
+/// SQ68: what ALTER TABLE has looked at before it had its lock is looked at again.
+#[test]
+fn a_table_that_is_altered_meanwhile_is_looked_at_again() {
+    let small = Small::new("sql-met-altered");
+    let (mut holder, mut other) = (small.connect("holder"), small.connect("other"));
+    run(&mut holder, "create table t (id bigint)");
+    run(&mut holder, "insert into t values (1)");
+    run(&mut holder, "begin");
+    run(&mut holder, "update t set id = id");
+    let alter = "alter table t add column if not exists a bigint default 7, \
+                 add column if not exists b bigint default 8";
+    std::thread::scope(|scope| {
+        for name in ["first", "second"] {
+            let (small, (tell, told)) = (&small, mpsc::channel());
+            scope.spawn(move || {
+                let mut waiter = small.connect(name);
+                tell.send(waiter.session().number().sid).expect("somebody listens");
+                run(&mut waiter, alter);
+            });
+            until_it_waits(&mut other, told.recv().expect("it connects"));
+        }
+        run(&mut holder, "commit");
+    });
+    assert_eq!(rows(&mut other, "select * from t"), ["1|7|8"]);
+}
+
+/// SQ68: each action is bound by the table as the ones before it leave it.
+#[test]
+fn what_is_altered_together_is_bound_as_it_will_be() {
+    let small = Small::new("sql-altered-together");
+    let mut connection = small.connect("app");
+    for text in [
+        "create table t (id bigint, a text, b text)",
+        "create table u (x bigint)",
+        "insert into t values (1, '5', 'x')",
+        "insert into u values (1)",
+        "create view v as select id from t",
+        "create view w as select x from u where exists (select 1 from t where id = x)",
+    ] {
+        run(&mut connection, text);
+    }
+    for text in [
+        "alter table t drop column id, add column id bigint",
+        "alter table t add column c bigint, add column x bigint",
+        "alter table t add column c bigint, alter column id type integer",
+    ] {
+        assert_eq!(refused(&mut connection, text), STATE, "{text}");
+        assert_eq!(rows(&mut connection, "select * from t"), ["1|5|x"], "{text}");
+    }
+    let alter = "alter table t add check (a > b), add column a bigint default 3 check (a < 10), \
+                 drop column a, alter column b set default 4, \
+                 alter column b type bigint using length(b)";
+    run(&mut connection, alter);
+    assert_eq!(rows(&mut connection, "select id, a, b from t"), ["1|3|1"]);
+    let state = SqlState::CHECK_VIOLATION;
+    assert_eq!(refused(&mut connection, "insert into t (id) values (2)"), state);
+    assert_eq!(refused(&mut connection, "insert into t (id, a) values (2, 10)"), state);
+    assert_eq!(rows(&mut connection, "select * from w"), ["1"]);
+    assert_eq!(run(&mut connection, "insert into t (id, a) values (2, 5)"), 1);
+}
+
 /// The rows of t that a plan is made for.
 fn rows_expected(connection: &mut Connection<'_>, condition: &str) -> u64 {
     let plan = rows(connection, &format!("explain select a from t where {condition}"));

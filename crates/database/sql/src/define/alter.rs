@@ -13,7 +13,9 @@ use expression::{Bare, Expression, Kind, Typed};
 use relation::{Default as ColumnDefault, TableDefinition};
 use sqlparser::ast::{Expr, Ident};
 use stop::{SqlState, Stop};
-use syntax::{AlterTable, ColumnDefinition, ConstraintRule, TableAction, TypeName, Written};
+use syntax::{
+    AlterTable, ColumnDefinition, Constraint, ConstraintRule, TableAction, TypeName, Written,
+};
 use txn::LockWait;
 use value::{OwnedValue, Type, Value};
 
@@ -212,14 +214,7 @@ impl Frame<'_> {
             return Ok(());
         }
         let spec = self.column_spec(column, Present::Rows, text)?;
-        // A primary key's column isn't NULL, as in CREATE TABLE.
-        let mut rules = column.constraints.iter().map(|constraint| &constraint.rule);
-        let is_key = rules.any(|rule| matches!(rule, ConstraintRule::Key { is_primary: true, .. }));
-        let not_null = spec.not_null || is_key;
-        self.add(altered, Alteration::AddColumn(ColumnSpec { not_null, ..spec }))?;
-        if is_there {
-            return Ok(());
-        }
+        self.add(altered, Alteration::AddColumn(spec))?;
         for constraint in &column.constraints {
             let known = columns_of(&altered.table);
             let spec = self.constraint_spec(constraint, &altered.table.name, &known, text)?;
@@ -344,21 +339,49 @@ fn in_passes(written: &[TableAction]) -> Result<Vec<TableAction>, Stop> {
         let what = "RENAME beside another action of ALTER TABLE";
         return Err(unsupported(what, "rename by a statement of its own"));
     }
-    let mut actions = written.to_vec();
+    let mut actions = Vec::with_capacity(written.len());
     for action in written {
-        let TableAction::SetDefault { column, default: Some(_) } = action else { continue };
-        let column = column.clone();
-        let is_retyped = |action: &TableAction| match action {
-            TableAction::SetType { column: retyped, .. } => fold(retyped) == fold(&column),
-            _ => false,
-        };
-        // The default that it has needn't be of its new type.
-        if written.iter().any(is_retyped) {
-            actions.push(TableAction::SetDefault { column, default: None });
+        match action {
+            TableAction::AddColumn { column, if_not_exists } => {
+                push_column(column, *if_not_exists, &mut actions);
+                continue;
+            }
+            // The default that a column has needn't be of its new type if it gets another one.
+            TableAction::SetDefault { column, default: Some(_) } if is_retyped(column, written) => {
+                let column = column.clone();
+                actions.push(TableAction::SetDefault { column, default: None });
+            }
+            _ => {}
         }
+        actions.push(action.clone());
     }
     actions.sort_by_key(Pass::of);
     Ok(actions)
+}
+
+/// Whether a column gets another type.
+fn is_retyped(column: &Ident, actions: &[TableAction]) -> bool {
+    actions.iter().any(|action| match action {
+        TableAction::SetType { column: retyped, .. } => fold(retyped) == fold(column),
+        _ => false,
+    })
+}
+
+/// Adds a new column, and its constraints as actions of their own, for what they refer to may be
+/// new too. Those of a column that may be there stay with it.
+fn push_column(column: &ColumnDefinition, if_not_exists: bool, actions: &mut Vec<TableAction>) {
+    let is_primary = |constraint: &Constraint| {
+        matches!(constraint.rule, ConstraintRule::Key { is_primary: true, .. })
+    };
+    let mut column = Box::new(column.clone());
+    // A primary key's column isn't NULL, as in CREATE TABLE.
+    column.not_null |= column.constraints.iter().any(is_primary);
+    let constraints = match if_not_exists {
+        true => Vec::new(),
+        false => std::mem::take(&mut column.constraints),
+    };
+    actions.push(TableAction::AddColumn { column, if_not_exists });
+    actions.extend(constraints.into_iter().map(TableAction::AddConstraint));
 }
 
 /// The name of a table's primary key.

@@ -139,10 +139,7 @@ fn allowed(said: Said, mode: Mode, probe: &Probe, kind: &Kind) -> Vec<Picture> {
         (Said::Nothing | Said::Refused, _) | (_, Mode::Within) => vec![before],
         (Said::Done, Mode::Alone) => vec![after],
         (Said::Halted, Mode::Alone) => {
-            let halfway = kind.halfway.map(|halfway| match halfway {
-                Halfway::Empty(table) => after.emptied(table),
-                Halfway::Unconstrained => after.unconstrained(&before),
-            });
+            let halfway = kind.halfway.map(|Halfway::Empty(table)| after.emptied(table));
             [Some(before), Some(after), halfway].into_iter().flatten().collect()
         }
     }

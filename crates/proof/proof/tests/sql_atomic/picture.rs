@@ -236,15 +236,6 @@ impl Picture {
         picture
     }
 
-    /// The same with the constraints that were there before.
-    pub(crate) fn unconstrained(&self, before: &Picture) -> Picture {
-        let mut picture = self.clone();
-        for label in ["constraints", "columns of constraints"] {
-            picture.add(label, before.0.get(label).cloned().unwrap_or_default());
-        }
-        picture
-    }
-
     /// The labels whose lines differ from those before.
     pub(crate) fn differing(&self, before: &Picture) -> Vec<String> {
         let all = self.0.keys().chain(before.0.keys());

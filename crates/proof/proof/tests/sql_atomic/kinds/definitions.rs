@@ -23,6 +23,7 @@ pub(super) fn kinds() -> Vec<Kind> {
     all.extend(altered());
     all.extend(altered_columns());
     all.extend(altered_otherwise());
+    all.extend(altered_at_once());
     all.extend(simple());
     all.extend(seldom());
     all
@@ -124,12 +125,9 @@ fn altered_columns() -> [Kind; 8] {
         .refused("its own check", |_| {
             of("alter table t add column n integer default 7 check (n < 5)")
         }),
-        Kind {
-            halfway: Some(Halfway::Unconstrained),
-            ..definition("alter table add column with a check", || {
-                of("alter table t add column n integer default 7 check (n < 50)")
-            })
-        },
+        definition("alter table add column with a check", || {
+            of("alter table t add column n integer default 7 check (n < 50)")
+        }),
         definition("alter table drop column", || of("alter table o drop column extra"))
             .refused("a key", |_| of("alter table o drop column id")),
         definition("alter table set not null", || of("alter table o alter column t set not null"))
@@ -182,6 +180,48 @@ fn altered_otherwise() -> [Kind; 6] {
         })
         .refused("a sequence that isn't there", |_| {
             of("alter table o alter column extra set default nextval('nothing')")
+        }),
+    ]
+}
+
+fn twins(k: i64) -> String {
+    format!("update o set t = {} where id = {k}", k % 60 + 1)
+}
+
+/// Several actions, which are done together.
+fn altered_at_once() -> [Kind; 3] {
+    [
+        definition("alter table, several columns", || {
+            of("alter table o add column n integer default 1, alter column extra drop default, \
+                add column m integer not null default 2, alter column id set default 3, \
+                add constraint o_n check (n < m)")
+        })
+        .breaking("a row", CHECK, 1..=60, |k| {
+            of(format!(
+                "alter table o add column n integer, alter column extra set default 3, \
+                 add constraint x check (id <> {k})"
+            ))
+        }),
+        definition("alter table, a rewrite and a key", || {
+            of("alter table o alter column t type smallint, drop column extra, \
+                add column extra text default 'x', add constraint o_t unique (t)")
+        })
+        .breaking("a division", ZERO, 1..=60, |k| {
+            of(format!(
+                "alter table o alter column t type number(20,2) using 100 / (t - {k}), \
+                 add column n integer, alter column extra drop default"
+            ))
+        })
+        .breaking("two alike", UNIQUE, 1..=60, |_| {
+            of("alter table o alter column t type integer, add constraint o_t unique (t)")
+        })
+        .arranged(twins, as_before),
+        definition("alter table, another key", || {
+            of("alter table o drop primary key, add constraint o_pk primary key (id, t), \
+                alter column t set not null")
+        })
+        .refused("foreign keys", |_| {
+            of("alter table t add column n integer, drop constraint t_pk, add primary key (id)")
         }),
     ]
 }

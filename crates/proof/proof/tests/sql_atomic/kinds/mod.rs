@@ -90,8 +90,6 @@ pub(crate) struct Kind {
 pub(crate) enum Halfway {
     /// The table, without rows.
     Empty(&'static str),
-    /// All but a constraint.
-    Unconstrained,
 }
 
 impl Kind {
