@@ -31,7 +31,7 @@ fn convert_column(
     session: &Session,
 ) -> Result<(), Stop> {
     let all = vec![Alteration::SetType { column: column.into(), kind }];
-    let convert: Box<Convert<'_>> = Box::new(|value: Value<'_>| convert(value));
+    let convert: Box<Convert<'_>> = Box::new(convert);
     let conversions = BTreeMap::from([(column.to_string(), convert)]);
     let alterations = TableAlterations { all, conversions, seen_in: None };
     db.catalog.alter_together(table, alterations, WAIT, session)
