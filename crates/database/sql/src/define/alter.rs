@@ -23,6 +23,7 @@ use crate::check::columns_of;
 use crate::engine::Frame;
 use crate::names::{Name, fold};
 use crate::refuse::refuse;
+use crate::stack::{MAKING, with_stack};
 
 impl Frame<'_> {
     /// ALTER TABLE.
@@ -111,11 +112,11 @@ impl Frame<'_> {
     /// Alters a table, unless a view would give other rows behind it (rule SQ66). Each lock is
     /// waited for as long as `wait` says.
     pub fn alter(&self, name: &str, alteration: &Alteration, wait: LockWait) -> Result<(), Stop> {
-        match alteration {
+        with_stack(MAKING, || match alteration {
             Alteration::AddColumn(column) => self.add_unread(name, column, &[], wait),
             Alteration::RenameColumn { from, to } => self.rename_unread(name, from, to, wait),
             _ => self.catalog.alter_table(name, alteration, wait, self.session),
-        }
+        })
     }
 
     /// Adds a column with its constraints, or nothing of that.
