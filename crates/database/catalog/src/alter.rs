@@ -85,6 +85,21 @@ impl Catalog {
         })
     }
 
+    /// Renames an index, or the constraint that has it, whatever the table is called by the time its
+    /// lock is had.
+    pub fn rename_index(
+        &self,
+        from: &str,
+        to: &str,
+        lock_wait: LockWait,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.run(lock_wait, session, |statement| {
+            let table = statement.lock_table_of_index(from)?;
+            statement.rename_constraint(TableDefinition::clone(&table), from, to)
+        })
+    }
+
     /// Renames a column of a table. `seen_in` is as in [`Catalog::add_column`].
     pub fn rename_column(
         &self,
