@@ -85,8 +85,8 @@ impl Catalog {
         })
     }
 
-    /// Renames an index, or the constraint that has it, whatever its table is called by the time the
-    /// lock of that is had.
+    /// Renames an index, or the constraint that has it, whatever its table is called by the time
+    /// that the lock of that is had.
     pub fn rename_index(
         &self,
         from: &str,
