@@ -85,6 +85,24 @@ impl Catalog {
             statement.publish_altered(altered)
         })
     }
+
+    /// Renames an index, or the constraint that has it, whatever its table is called by the time
+    /// that the lock of that is had.
+    pub fn rename_index(
+        &self,
+        from: &str,
+        to: &str,
+        lock_wait: LockWait,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.run(lock_wait, session, |statement| {
+            let before = statement.lock_table_of_index(from)?;
+            let mut altered = Altered::new(before, None);
+            statement.rename_constraint(&mut altered.table, from, to)?;
+            altered.settle_own_keys();
+            statement.publish_altered(altered)
+        })
+    }
 }
 
 pub(crate) fn cannot(table: &str, what: &str) -> Stop {

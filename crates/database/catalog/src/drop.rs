@@ -113,15 +113,16 @@ impl Catalog {
         lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
-        self.drop_indexes(&[name], false, lock_wait, session).map(drop)
+        self.drop_indexes(&[name], Dropping::default(), lock_wait, session).map(drop)
     }
 
-    /// Drops several indexes together, of one table or of several. Returns how many names were
-    /// passed over, because no index has them and `if_exists` allows it.
+    /// Drops several indexes together, of one table or of several; `cascade` drops the foreign keys
+    /// that need one of them too. Returns how many names were passed over, because no index has
+    /// them.
     pub fn drop_indexes(
         &self,
         names: &[&str],
-        if_exists: bool,
+        how: Dropping,
         lock_wait: LockWait,
         session: &Session,
     ) -> Result<usize, Stop> {
@@ -133,14 +134,14 @@ impl Catalog {
                         found.insert(*name);
                         tables.insert(table.object, table);
                     }
-                    Err(stop) if if_exists && stop.refusal() == Some(RefusalKind::NotFound) => {
+                    Err(stop) if how.if_exists && stop.refusal() == Some(RefusalKind::NotFound) => {
                         missing += 1;
                     }
                     Err(stop) => return Err(stop),
                 }
             }
             if !tables.is_empty() {
-                statement.drop_indexes(&tables, &found)?;
+                statement.drop_indexes(&tables, &found, how.cascade)?;
             }
             Ok(missing)
         })
@@ -307,7 +308,7 @@ impl Statement<'_> {
     }
 
     /// Locks the table that has the index of this name, and returns its definition.
-    fn lock_table_of_index(&mut self, name: &str) -> Result<Arc<TableDefinition>, Stop> {
+    pub(crate) fn lock_table_of_index(&mut self, name: &str) -> Result<Arc<TableDefinition>, Stop> {
         let look = |dictionary: &Dictionary| dictionary.table_of_index(name).cloned();
         loop {
             let found = self.read(look)?;
@@ -322,7 +323,12 @@ impl Statement<'_> {
     }
 
     /// Drops the indexes of these names, whose tables are locked.
-    fn drop_indexes(&mut self, tables: &Tables, names: &BTreeSet<&str>) -> Result<(), Stop> {
+    fn drop_indexes(
+        &mut self,
+        tables: &Tables,
+        names: &BTreeSet<&str>,
+        cascade: bool,
+    ) -> Result<(), Stop> {
         let is_named = |index: &&IndexDefinition| names.contains(index.name.as_str());
         for table in tables.values() {
             let mut dropped = table.indexes.iter().filter(is_named);
@@ -339,10 +345,19 @@ impl Statement<'_> {
             self.lock_referenced(table)?;
         }
         let (mut edit, mut drops) = (Edit::default(), Vec::new());
+        if cascade {
+            for table in tables.values() {
+                let keys = keys_that_need(table, &is_named);
+                self.without_keys(&mut edit, &keys, true, "drop an index")?;
+            }
+        }
         for (object, table) in tables {
             self.wait_for_dead_transactions(table)?;
             let dropped: Vec<&IndexDefinition> = table.indexes.iter().filter(is_named).collect();
-            edit.tables.insert(*object, Some(without_indexes(table, &dropped)?));
+            // By now it may have lost foreign keys.
+            let edited = edit.tables.remove(object).flatten();
+            let edited = edited.unwrap_or_else(|| TableDefinition::clone(table));
+            edit.tables.insert(*object, Some(without_indexes(edited, &dropped, cascade)?));
             drops.extend(dropped.iter().map(|index| index.segment));
         }
         self.publish(|_| Ok(edit), &drops)
@@ -394,18 +409,38 @@ pub(crate) fn segments_of(table: &TableDefinition) -> Vec<ObjectNo> {
     std::iter::once(table.segment).chain(indexes).collect()
 }
 
-/// The definition of a table without these indexes. Refused if a foreign key needs one of them.
-fn without_indexes(
+/// The foreign keys that need one of the indexes of a table which are dropped: those that refer to
+/// it, and the table's own that find no other index.
+fn keys_that_need(
     table: &TableDefinition,
+    is_dropped: &dyn Fn(&&IndexDefinition) -> bool,
+) -> Vec<ForeignKey> {
+    let dropped = |object: ObjectNo| {
+        table.indexes.iter().any(|index| index.object == object && is_dropped(&index))
+    };
+    let to_it = table.referenced_by.iter().filter(|key| dropped(key.referenced_index));
+    let has_other = |key: &ForeignKey| {
+        let mut left = table.indexes.iter().filter(|index| !is_dropped(index));
+        left.any(|index| index.begins_with(&key.columns))
+    };
+    let own = table.foreign_keys.iter().filter(|key| dropped(key.index) && !has_other(key));
+    to_it.chain(own).cloned().collect()
+}
+
+/// The definition of a table without these indexes. Refused if a foreign key needs one of them,
+/// unless those that did are gone already.
+fn without_indexes(
+    mut left: TableDefinition,
     dropped: &[&IndexDefinition],
+    cascade: bool,
 ) -> Result<TableDefinition, Stop> {
-    let mut left = table.clone();
     for index in dropped {
         let needed = remove_index(&mut left, index.object);
-        let used = table.referenced_by.iter().find(|key| key.referenced_index == index.object);
+        let refers = |key: &&ForeignKey| !cascade && key.referenced_index == index.object;
+        let used = left.referenced_by.iter().find(refers);
         if let Some(key) = needed.or(used.cloned()) {
             let message = format!(
-                "cannot drop index {}: foreign key {} needs it; drop that first",
+                "cannot drop index {}: foreign key {} needs it; drop that first, or say CASCADE",
                 index.name, key.name
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));

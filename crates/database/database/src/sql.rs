@@ -47,6 +47,9 @@ use words::check_ends_nothing;
 /// The word for a statement that only reads, or locks, rows.
 const QUERY: &str = "SELECT";
 
+/// The stack that a statement has at least, whatever the thread was started with.
+const STACK: usize = 512 << 10;
+
 /// The most bytes of a batch that is kept for the next query.
 const SPARE_BYTES_MAX: usize = 64 << 10;
 
@@ -318,7 +321,8 @@ impl<'s> Connection<'s> {
             transaction,
             client,
         };
-        work(&mut frame)
+        // Deep statements ask for more by themselves.
+        os::with_stack(STACK, || work(&mut frame)).unwrap_or_else(|error| Err(error.into()))
     }
 
     /// Runs a statement; its first rows come into `into`.

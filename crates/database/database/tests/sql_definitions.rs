@@ -200,3 +200,104 @@ fn columns_that_are_analysed_at_once_are_all_known() {
         assert_ne!(rows_expected(&mut connection, "a = 3"), 1_000, "{round}: nothing is known");
     }
 }
+
+/// DROP INDEX takes the foreign keys along if CASCADE says so.
+#[test]
+fn an_index_is_dropped_with_what_needs_it() {
+    let small = Small::new("sql-drop-index");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table parent (id bigint, name text)");
+    run(&mut connection, "create unique index parent_id on parent (id)");
+    let child = "create table child (id bigint, constraint of_parent foreign key (id) \
+                 references parent (id))";
+    run(&mut connection, child);
+    assert_eq!(refused(&mut connection, "insert into child values (7)").class(), "23");
+    assert!(connection.execute("drop index parent_id", &[]).is_err());
+    assert!(connection.execute("drop index parent_id restrict", &[]).is_err());
+    run(&mut connection, "drop index parent_id cascade");
+    assert_eq!(run(&mut connection, "insert into child values (7)"), 1);
+}
+
+#[test]
+fn a_schema_that_is_not_there_is_passed_over() {
+    let small = Small::new("sql-drop-schema");
+    let mut connection = small.connect("app");
+    let done = connection.execute("drop schema if exists other, another", &[]);
+    assert!(done.expect("it is passed over").notice().is_some());
+    let missing = refused(&mut connection, "drop schema other");
+    assert_eq!(missing, SqlState::INVALID_SCHEMA_NAME);
+    for text in ["drop schema public", "drop schema if exists other, public cascade"] {
+        assert_eq!(refused(&mut connection, text), SqlState::FEATURE_NOT_SUPPORTED, "{text}");
+    }
+}
+
+#[test]
+fn an_index_is_renamed_by_its_name() {
+    let small = Small::new("sql-alter-index");
+    let mut connection = small.connect("app");
+    run(&mut connection, "create table t (a bigint)");
+    run(&mut connection, "create index by_a on t (a)");
+    run(&mut connection, "alter index by_a rename to by_b");
+    let missing = refused(&mut connection, "alter index by_a rename to by_c");
+    assert_eq!(missing, SqlState::UNDEFINED_OBJECT);
+    let done = connection.execute("alter index if exists by_a rename to by_c", &[]);
+    assert!(done.expect("it is passed over").notice().is_some());
+    run(&mut connection, "drop index by_b");
+}
+
+/// Its table has another name by the time of the lock, and another table has the name: that one is
+/// locked, and the first one isn't.
+#[test]
+fn a_lock_table_that_waits_locks_the_table_that_has_the_name() {
+    let small = Small::new("sql-lock-renamed");
+    let (mut holder, mut other) = (small.connect("holder"), small.connect("other"));
+    run(&mut holder, "create table a (id bigint)");
+    run(&mut holder, "insert into a values (1)");
+    run(&mut holder, "begin");
+    run(&mut holder, "update a set id = id");
+    std::thread::scope(|scope| {
+        let small = &small;
+        let (tell, told) = mpsc::channel();
+        let (renames, changes, locks) = (tell.clone(), tell.clone(), tell);
+        let (go_on, goes_on) = mpsc::channel::<()>();
+        let (end, ends) = mpsc::channel::<()>();
+        let renamer = scope.spawn(move || {
+            let mut one = small.connect("renamer");
+            renames.send(one.session().number().sid).expect("somebody listens");
+            run(&mut one, "alter table a rename to b");
+            run(&mut one, "create table a (id bigint)");
+        });
+        until_it_waits(&mut other, told.recv().expect("it connects"));
+        // What this one has locked it keeps, whatever its statement comes to.
+        scope.spawn(move || {
+            let mut one = small.connect("changer");
+            run(&mut one, "begin");
+            changes.send(one.session().number().sid).expect("somebody listens");
+            let _ = one.execute("update a set id = id", &[]);
+            goes_on.recv().expect("told to");
+            run(&mut one, "rollback");
+        });
+        until_it_waits(&mut other, told.recv().expect("it connects"));
+        let locker = scope.spawn(move || {
+            let mut one = small.connect("locker");
+            run(&mut one, "begin");
+            locks.send(one.session().number().sid).expect("somebody listens");
+            run(&mut one, "lock table a in exclusive mode");
+            locks.send(0).expect("somebody listens");
+            ends.recv().expect("told to");
+            run(&mut one, "rollback");
+        });
+        until_it_waits(&mut other, told.recv().expect("it connects"));
+        run(&mut holder, "commit");
+        renamer.join().expect("renamed");
+        go_on.send(()).expect("it listens");
+        assert_eq!(told.recv(), Ok(0), "it has the lock");
+        run(&mut other, "begin");
+        run(&mut other, "lock table b in exclusive mode nowait");
+        let busy = refused(&mut other, "lock table a in exclusive mode nowait");
+        assert_eq!(busy, SqlState::LOCK_NOT_AVAILABLE);
+        run(&mut other, "rollback");
+        end.send(()).expect("it listens");
+        locker.join().expect("ended");
+    });
+}

@@ -404,6 +404,13 @@ impl Expression {
         parts
     }
 
+    /// The levels of parts within parts, its own among them.
+    pub fn depth(&self) -> usize {
+        let mut below = 0;
+        self.each_part(&mut |part| below = below.max(part.depth()));
+        1 + below
+    }
+
     /// Visits the expression and all its parts, which may be replaced, each after its own parts.
     pub fn change(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
         self.each_part_mut(&mut |part| part.change(visit));

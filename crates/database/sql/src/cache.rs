@@ -22,7 +22,7 @@ use std::sync::Arc;
 use catalog::Catalog;
 use expression::Kind;
 use latch::{Latch, LatchKind, Shared64};
-use os::{Os, Session};
+use os::{Os, Session, with_stack_if_any};
 use rowsource::{Counts, Figures};
 use syntax::{Binds, SqlId};
 use waits::Nanos;
@@ -382,7 +382,7 @@ impl Plans {
             StatementView {
                 child,
                 tag: entry.tag,
-                plan_hash: fingerprint(&entry.plan.frame),
+                plan_hash: with_stack_if_any(entry.plan.stack(), || fingerprint(&entry.plan.frame)),
                 executions: of(&counts.executions),
                 fetches: of(&counts.fetches),
                 ended: of(&counts.ended),
@@ -450,7 +450,8 @@ impl StatementView {
 
     /// The operations of its plan, each before those that feed it.
     pub fn operations(&self) -> Vec<OperationView> {
-        operations(&self.entry.plan.frame, &self.measured)
+        let plan = &self.entry.plan;
+        with_stack_if_any(plan.stack(), || operations(&plan.frame, &self.measured))
     }
 }
 

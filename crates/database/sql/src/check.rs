@@ -17,6 +17,7 @@ use crate::bind::{Binder, CheckedColumn};
 use crate::names::Name;
 use crate::refuse::Bind;
 use crate::schema::{Found, Schema};
+use crate::stack::{self, MAKING, with_stack};
 
 /// Makes predicates of CHECKs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +26,22 @@ pub struct Checks;
 /// A CHECK that can be evaluated.
 struct Check {
     condition: Expression,
+    /// The levels of the condition.
+    levels: usize,
+}
+
+impl Check {
+    fn new(condition: Expression) -> Check {
+        Check { levels: condition.depth(), condition }
+    }
+}
+
+/// It is dropped by whoever has the table open last, on a stack that may be short.
+impl Drop for Check {
+    fn drop(&mut self) {
+        let condition = std::mem::replace(&mut self.condition, Expression::NULL);
+        stack::dropped(self.levels, condition);
+    }
 }
 
 /// A dictionary in which nothing is: a CHECK names no tables.
@@ -71,12 +88,13 @@ impl CheckCompiler for Checks {
         table: &TableDefinition,
     ) -> Result<Box<dyn Predicate>, Stop> {
         let lead = format!("CHECK {} of table {} can't be read: ", check.name, table.name);
-        let expr = syntax::parse_expression(&check.text).map_err(Stop::from);
-        let expr = expr.map_err(|stop| stop.map_refusal(|refusal| refusal.led_by(&lead)))?;
-        let condition = bound(&expr, &table.name, &columns_of(table))
-            .map_err(|refused| refused.elsewhere().within(""))
-            .map_err(|stop| stop.map_refusal(|refusal| refusal.led_by(&lead)))?;
-        Ok(Box::new(Check { condition }))
+        let compiled = with_stack(MAKING, || {
+            let expr = syntax::parse_expression(&check.text).map_err(Stop::from)?;
+            let condition = bound(&expr, &table.name, &columns_of(table));
+            condition.map(Check::new).map_err(|refused| refused.elsewhere().within(""))
+        });
+        let compiled = compiled.map_err(|stop| stop.map_refusal(|refusal| refusal.led_by(&lead)))?;
+        Ok(Box::new(compiled))
     }
 
     /// Words are replaced where the old name may be meant; that it was meant there, and nowhere
@@ -104,9 +122,13 @@ impl CheckCompiler for Checks {
             let expr = syntax::parse_expression(text).ok()?;
             bound(&expr, &table.name, &columns_of(table)).ok()
         };
-        match (condition(&check.text, before), condition(&text, after)) {
-            (Some(was), Some(is)) if was == is => Ok(text),
-            _ => {
+        let is_same = with_stack(MAKING, || {
+            let was = condition(&check.text, before);
+            Ok(was.is_some() && was == condition(&text, after))
+        })?;
+        match is_same {
+            true => Ok(text),
+            false => {
                 let message = format!(
                     "cannot rename what check {} of table {} says: CHECK ({}) can't be written \
                      with the new name; drop the check, and add it again",
@@ -120,11 +142,13 @@ impl CheckCompiler for Checks {
 
 impl Predicate for Check {
     fn truth(&self, row: &[Value<'_>]) -> Result<Truth, Stop> {
-        let bare = Bare::new();
-        Ok(match self.condition.truth(&row, &bare.evaluation())? {
-            Some(true) => Truth::True,
-            Some(false) => Truth::False,
-            None => Truth::Unknown,
+        with_stack(stack::to_run(self.levels), || {
+            let bare = Bare::new();
+            Ok(match self.condition.truth(&row, &bare.evaluation())? {
+                Some(true) => Truth::True,
+                Some(false) => Truth::False,
+                None => Truth::Unknown,
+            })
         })
     }
 }
@@ -145,7 +169,7 @@ mod tests {
     }
 
     fn truth(text: &str, a: Value<'_>, b: Value<'_>) -> Truth {
-        let check = Check { condition: check(text).expect("sound") };
+        let check = Check::new(check(text).expect("sound"));
         check.truth(&[a, Value::Null, b]).expect("it has a value")
     }
 

@@ -26,6 +26,7 @@ use crate::dictionary::{Dictionary, Tables};
 use crate::files::ClientEnd;
 use crate::schema::VirtualTable;
 use crate::session::State;
+use crate::stack::{MAKING, with_stack};
 use crate::system::CatalogFunctions;
 
 /// Gives external tables to SQL. [`FileTables`](crate::FileTables) reads files with delimiters.
@@ -85,6 +86,15 @@ impl Engine {
     /// The types of a view's columns, in their order. Its query is bound, which waits while what it
     /// reads is being redefined.
     pub fn view_types(
+        &self,
+        view: &ViewDefinition,
+        catalog: &Catalog,
+        session: &Session,
+    ) -> Result<Vec<Type>, Stop> {
+        with_stack(MAKING, || self.view_types_bound(view, catalog, session))
+    }
+
+    fn view_types_bound(
         &self,
         view: &ViewDefinition,
         catalog: &Catalog,

@@ -27,6 +27,7 @@
 //! | `system` | functions that ask the catalogue |
 //! | `explain`, `show` | plans and expressions as text |
 //! | `refuse` | refusals with SQLSTATE and place |
+//! | `stack` | how much stack statements need |
 //!
 //! Rules SQ are in the README. Callers: `database`. Sources: PostgreSQL's documentation, for what
 //! SQL means; Oracle's, for the instance's words, plans by text and transactions; Selinger et al.
@@ -53,6 +54,7 @@ mod run;
 mod schema;
 mod session;
 mod show;
+mod stack;
 mod statistics;
 mod system;
 #[cfg(test)]

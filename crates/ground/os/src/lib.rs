@@ -13,7 +13,7 @@
 //!
 //! No other crate of the engine may block, read a clock, start a thread, draw a random number or
 //! touch a file. So this crate is the wait interface's only source, the simulator's seam and the
-//! crash tester's seam. Rules O1 to O76 are in the README.
+//! crash tester's seam. Rules O1 to O77 are in the README.
 //!
 //! * [`Os`]: a world. [`linux::start`] opens the real one; `sim` makes simulated ones.
 //! * [`Session`]: the calling thread's ticket: it holds the account and begins every wait.
@@ -24,6 +24,7 @@
 //! * [`Disk`], [`File`]: files by declared options; short I/O, interruptions and failed syncs are
 //!   handled here, once, for every world.
 //! * [`Ring`]: many I/Os in flight from one thread, by io_uring or by I/O slaves.
+//! * [`with_stack`]: work with more stack than the thread has left.
 //! * [`probe`]: times the ways to make a write durable, and picks one.
 
 #![expect(
@@ -54,6 +55,7 @@ mod registry;
 mod ring;
 mod session;
 mod slaves;
+mod stack;
 mod syncs;
 mod thread;
 mod wait_log;
@@ -84,6 +86,7 @@ pub use registry::{
 };
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
 pub use session::{EveryWaitSampled, Session, SessionReading, Waiting, WorkUnderWay};
+pub use stack::{STACK_ASKED_MAX, with_stack, with_stack_if_any};
 pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec, is_process};
 pub use wait_log::{LoggedWaits, WaitLog};
 pub use word::WaitWord;

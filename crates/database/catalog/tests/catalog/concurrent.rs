@@ -581,3 +581,27 @@ fn a_table_is_dropped_after_the_dead_have_been_rolled_back() {
     }
     assert!(active.take() > 0, "the dead were always gone when the statement began");
 }
+
+/// An index is found by its own name, so a rename of its table at the same time isn't in its way.
+#[test]
+fn an_index_is_renamed_while_its_table_is() {
+    let disk = database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        let spec = index("by_name", "customer", &["name"], false);
+        db.catalog.create_index(&spec, WAIT, session).expect("created");
+    });
+    for seed in 0..100 {
+        with_db(racy(seed, disk.clone()), |db, session| {
+            let table = db.start("table", session, |db, session| {
+                let rename = Alteration::RenameTable("client".into());
+                db.catalog.alter_table("customer", &rename, WAIT, session).expect("renamed");
+            });
+            let of_it = db.start("index", session, |db, session| {
+                db.catalog.rename_index("by_name", "by_other", WAIT, session).expect("renamed");
+            });
+            join(vec![table, of_it], session);
+            let now = db.relation("client", session);
+            assert!(now.definition().indexes.iter().any(|index| index.name == "by_other"));
+        });
+    }
+}

@@ -133,7 +133,10 @@ fn indexes_of_several_tables_are_dropped_together_or_stay() {
             db.catalog.create_index(&spec, WAIT, session).expect("created");
         }
         let before = db.describe(session);
-        let drop = |names: &[&str], is| db.catalog.drop_indexes(names, is, WAIT, session);
+        let drop = |names: &[&str], if_exists| {
+            let how = Dropping { cascade: false, if_exists };
+            db.catalog.drop_indexes(names, how, WAIT, session)
+        };
         refused(drop(&["by_city", "nothing"], false), RefusalKind::NotFound, "no index");
         let primary = drop(&["by_city", "orders_pk"], false);
         refused(primary, RefusalKind::WrongState, "primary key of table orders");
@@ -150,5 +153,30 @@ fn indexes_of_several_tables_are_dropped_together_or_stay() {
         let indexes = |name| db.catalog.table(name, session).expect("there").indexes.len();
         assert_eq!((indexes("customer"), indexes("orders")), (1, 1), "the primary keys");
         assert_eq!(drop(&["by_city"], true).expect("there is none"), 1);
+    });
+}
+
+/// CASCADE drops the foreign keys that refer to an index, and those that find rows by it; another
+/// index that will do keeps one.
+#[test]
+fn an_index_is_dropped_with_the_foreign_keys_that_need_it() {
+    database(|db, session| {
+        make(db, session);
+        let by_city = index("by_city", "customer", &["city"], false);
+        db.catalog.create_index(&by_city, WAIT, session).expect("created");
+        let other = index("by_customer", "orders", &["customer", "id"], false);
+        db.catalog.create_index(&other, WAIT, session).expect("created");
+        let drop = |names: &[&str], how| db.catalog.drop_indexes(names, how, WAIT, session);
+        let keys = || db.catalog.table("orders", session).expect("there").foreign_keys.len();
+        assert_eq!(drop(&["orders_customer_fk_idx"], CASCADE).expect("dropped"), 0);
+        assert_eq!(keys(), 1, "the other index will do");
+        let refuses = drop(&["by_customer"], RESTRICT);
+        refused(refuses, RefusalKind::WrongState, "needs it; drop that first, or say CASCADE");
+        assert_eq!(drop(&["by_customer", "by_city"], CASCADE).expect("dropped"), 0);
+        assert_eq!(keys(), 0);
+        let customer = db.relation("customer", session);
+        let keys = &customer.definition().referenced_by;
+        assert!(keys.iter().all(|key| key.name != "orders_customer_fk"));
+        db.check(session);
     });
 }

@@ -77,7 +77,8 @@ use scope::Levels;
 const DEPTH_MAX: usize = 400;
 
 /// The most joins and set operations of a statement, views included: each is a level of its tree.
-/// A view counts as one too, and so does a query of WITH for each place where it is computed anew.
+/// A view counts as one too, and so does a query of WITH, once more for each place where it is
+/// computed anew.
 const OPERATIONS_MAX: usize = 400;
 
 /// The most parts of a statement's tree that are copies: an expression that is written once may be
@@ -152,7 +153,7 @@ pub(crate) struct Binder<'a> {
     /// The tables of the last SELECT whose rows are locked: their addresses are the last columns.
     locked: Vec<(Name, Arc<TableInfo>)>,
     depth: usize,
-    /// The number of joins, set operations and views so far.
+    /// The number of joins, set operations, views and queries of WITH so far.
     operations: usize,
     /// The number of parts that are copies of others.
     copies: usize,
@@ -193,14 +194,15 @@ impl<'a> Binder<'a> {
         done
     }
 
-    /// Counts joins, set operations and views.
+    /// Counts joins, set operations, views and queries of WITH.
     fn count_operations(&mut self, more: usize) -> Bind<()> {
         self.operations += more;
         if self.operations <= OPERATIONS_MAX {
             return Ok(());
         }
-        let message =
-            format!("the statement has more than {OPERATIONS_MAX} joins, UNIONs and views");
+        let message = format!(
+            "the statement has more than {OPERATIONS_MAX} joins, UNIONs, views and queries of WITH"
+        );
         Err(Refused::new(SqlState::STATEMENT_TOO_COMPLEX, At::NOWHERE, message)
             .hint("make a table of a part of it, or insert many rows by VALUES"))
     }

@@ -123,6 +123,8 @@ impl Binder<'_> {
             }
             let names: Vec<String> =
                 cte.alias.columns.iter().map(|column| fold(&column.name)).collect();
+            // Each may read the one before it, and stand where it is read.
+            self.count_operations(1)?;
             let before = self.operations;
             let Query { logical, mut columns } = self.query(&cte.query, outer).at(&*cte.query)?;
             let operations = self.operations - before + 1;

@@ -20,6 +20,7 @@ use crate::logical::{Logical, Scan, ScanColumn, VirtualScan};
 use crate::names::Name;
 use crate::refuse::{At, Bind, Refused};
 use crate::schema::{Found, TableInfo, ViewInfo, VirtualTable};
+use crate::stack;
 
 /// Oracle's table of one row.
 const DUAL: &str = "dual";
@@ -147,6 +148,12 @@ impl Binder<'_> {
             return Err(Refused::new(SqlState::INVALID_OBJECT_DEFINITION, At::NOWHERE, message));
         }
         self.count_operations(1)?;
+        // A view in a view in a view: each is parsed and bound below those around it.
+        os::with_stack(stack::VIEW, || self.view_within(view, name))
+            .unwrap_or_else(|error| Err(stack::too_complex(&error).into()))
+    }
+
+    fn view_within(&mut self, view: &ViewInfo, name: &Name) -> Bind<Part> {
         let query = syntax::parse_query(&view.query).map_err(Stop::from)?;
         let ctes = std::mem::take(&mut self.ctes);
         self.objects.insert(ObjectId::View(view.object));

@@ -27,6 +27,7 @@ use crate::check::columns_of;
 use crate::engine::Frame;
 use crate::names::{Name, fold};
 use crate::refuse::refuse;
+use crate::stack::{MAKING, with_stack};
 
 /// When an action takes its turn: what goes makes room for what comes, columns are there before
 /// their constraints, and keys before what may refer to them. Sources: PostgreSQL, `AT_PASS_*`.
@@ -91,10 +92,12 @@ impl Frame<'_> {
     /// Alters a table, unless a view would give other rows behind it (rule SQ66). Each lock is
     /// waited for as long as `wait` says.
     pub fn alter(&self, name: &str, alteration: &Alteration, wait: LockWait) -> Result<(), Stop> {
-        let done = unless_redefined(&format!("table {name}"), || {
-            let mut altered = self.look_at(name)?;
-            self.add(&mut altered, alteration.clone())?;
-            self.alter_at_once(name, altered, wait)
+        let done = with_stack(MAKING, || {
+            unless_redefined(&format!("table {name}"), || {
+                let mut altered = self.look_at(name)?;
+                self.add(&mut altered, alteration.clone())?;
+                self.alter_at_once(name, altered, wait)
+            })
         });
         done.map(|_| ())
     }

@@ -3,10 +3,9 @@
 //! Callers: `define`.
 
 use catalog::{
-    Alteration, Dropping, IndexColumnSpec, IndexSpec, Restart, SequenceAlteration,
-    SequenceBound as KeptBound, Truncation,
+    Dropping, IndexColumnSpec, IndexSpec, Restart, SequenceAlteration, SequenceBound as KeptBound,
+    Truncation,
 };
-use relation::TableDefinition;
 use stop::{RefusalKind, SqlState, Stop};
 use syntax::{
     AlterIndex, AlterSequence, Bound, Comment, CommentOn, CreateIndex, CreateSchema,
@@ -71,22 +70,10 @@ impl Frame<'_> {
 
     /// ALTER INDEX: its name.
     pub(super) fn alter_index(&mut self, alter: &AlterIndex) -> Result<Done, Stop> {
-        let from = Name::of_users(&alter.name)?;
-        let tables = self.catalog.definitions(self.session);
-        let has = |table: &&std::sync::Arc<TableDefinition>| {
-            table.indexes.iter().any(|index| index.name == from)
-        };
-        let Some(table) = tables.iter().find(has) else {
-            let message = format!("there is no index {from}");
-            return match alter.if_exists {
-                true => Ok(Done::Skipped),
-                false => Err(refuse(SqlState::UNDEFINED_OBJECT, message)),
-            };
-        };
-        let rename = Alteration::RenameConstraint { from, to: fold(&alter.rename) };
+        let (from, to) = (Name::of_users(&alter.name)?, fold(&alter.rename));
         let wait = self.state.own.ddl_lock_wait();
-        self.catalog.alter_table(&table.name, &rename, wait, self.session)?;
-        Ok(Done::Yes)
+        let renamed = self.catalog.rename_index(&from, &to, wait, self.session);
+        Done::unless(alter.if_exists, RefusalKind::NotFound, renamed)
     }
 
     /// CREATE SEQUENCE.
@@ -160,13 +147,9 @@ impl Frame<'_> {
             DropKind::Table => catalog.drop_tables(&names, how, wait, session)?,
             DropKind::ExternalTable => catalog.drop_externals(&names, how, session)?,
             DropKind::View => catalog.drop_views(&names, how, session)?,
-            DropKind::Index => catalog.drop_indexes(&names, if_exists, wait, session)?,
+            DropKind::Index => catalog.drop_indexes(&names, how, wait, session)?,
             DropKind::Sequence => catalog.drop_sequences(&names, how, session)?,
-            DropKind::Schema => {
-                let name = names.join(", ");
-                let message = format!("schema {name} can't be dropped: there is one, {PUBLIC}");
-                return Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message));
-            }
+            DropKind::Schema => return drop_schemas(&names, if_exists),
             DropKind::Tablespace => {
                 let message = "a tablespace can't be dropped; drop its tables, and leave it empty";
                 return Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message));
@@ -207,5 +190,20 @@ impl Frame<'_> {
         };
         self.catalog.comment_on(&name, column.as_deref(), text, self.session)?;
         Ok(Done::Yes)
+    }
+}
+
+/// DROP SCHEMA. There is one, which stays; others aren't there.
+fn drop_schemas(names: &[&str], if_exists: bool) -> Result<Done, Stop> {
+    match names.iter().find(|name| **name == PUBLIC || !if_exists) {
+        Some(&PUBLIC) => {
+            let message = format!("schema {PUBLIC} can't be dropped: users' objects are in it");
+            Err(refuse(SqlState::FEATURE_NOT_SUPPORTED, message))
+        }
+        Some(name) => {
+            let message = format!("there is no schema {name}: there is one, {PUBLIC}");
+            Err(refuse(SqlState::INVALID_SCHEMA_NAME, message))
+        }
+        None => Ok(Done::Skipped),
     }
 }

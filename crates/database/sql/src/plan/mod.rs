@@ -20,6 +20,7 @@
 //! | `access`, `sargable`, `index` | paths to the rows of a table |
 //! | `cost`, `selectivity` | how much there is, and how long it takes |
 //! | `columns` | what is known of a node's columns |
+//! | `depth` | how many levels a plan has |
 //! | `fingerprint`, `text` | `plan_hash_value`; a plan as lines |
 //!
 //! Invariants
@@ -39,6 +40,7 @@ mod assemble;
 mod block;
 mod columns;
 mod cost;
+mod depth;
 mod expressions;
 mod fingerprint;
 mod index;

@@ -35,6 +35,22 @@ pub(crate) struct FramePlan {
     pub(crate) shared: Vec<Option<Node>>,
 }
 
+impl FramePlan {
+    /// The plan of a frame without rows, slots and subqueries.
+    pub(super) fn empty() -> FramePlan {
+        let operation = Operation::Append { inputs: Vec::new() };
+        let estimate = Estimate::of_rows(0.0);
+        FramePlan {
+            root: Node { place: 0, operation, columns: Vec::new(), estimate },
+            binds: 0,
+            slots: Vec::new(),
+            subqueries: Vec::new(),
+            calls: Vec::new(),
+            shared: Vec::new(),
+        }
+    }
+}
+
 /// The plan of a subquery in an expression.
 #[derive(Debug)]
 pub(crate) struct SubqueryPlan {

@@ -29,6 +29,7 @@ use waits::{Nanos, Timestamp};
 
 use super::node::FramePlan;
 use crate::bind::{LockRows, MergeBranch, OnConflict, OutputColumn, Returning};
+use crate::stack::{self, LEVELS_FEW};
 use crate::statistics::has_outgrown;
 
 /// How long the tables of a plan are taken to have the sizes that they had: a look costs a get for
@@ -54,12 +55,31 @@ pub(crate) struct Plan {
     pub(crate) binds: Vec<Kind>,
     /// What it rests on.
     pub(crate) basis: Basis,
+    /// How many levels are in work at once while it runs.
+    pub(crate) levels: usize,
 }
 
 impl Plan {
     /// Whether rows are what the statement is about, and not what it changes.
     pub(crate) fn is_query(&self) -> bool {
         matches!(self.action, Action::Query | Action::Lock(_))
+    }
+
+    /// The stack that a run takes at most (rule SQ69).
+    #[inline]
+    pub(crate) fn stack(&self) -> usize {
+        stack::to_run(self.levels)
+    }
+}
+
+/// A plan is dropped by whoever has it last, on a stack that may be short.
+impl Drop for Plan {
+    fn drop(&mut self) {
+        if self.levels > LEVELS_FEW {
+            let frame = std::mem::replace(&mut self.frame, FramePlan::empty());
+            let action = std::mem::replace(&mut self.action, Action::Query);
+            stack::dropped(self.levels, (frame, action));
+        }
     }
 }
 

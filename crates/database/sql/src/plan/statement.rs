@@ -8,6 +8,7 @@ use expression::Expression;
 use ids::ObjectNo;
 use rowsource::Cut;
 
+use super::depth::levels_of;
 use super::physical::{
     Action, Basis, DeleteAction, InsertAction, LockAction, LockedColumn, MergeAction, Plan,
     UpdateAction,
@@ -28,7 +29,8 @@ pub(crate) fn plan_statement(bound: Bound, generation: u64, surroundings: Surrou
     each_beside(&action, &mut |one| beside.push(one.clone()));
     let frame = plan_frame(logical, frame, &beside, surroundings, &mut tables);
     let basis = Basis::new(generation, objects, sizes);
-    Plan { tables, frame, action, columns, binds, basis }
+    let levels = levels_of(&frame, &action, &beside);
+    Plan { tables, frame, action, columns, binds, basis, levels }
 }
 
 /// A statement taken apart.

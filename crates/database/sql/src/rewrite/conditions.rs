@@ -48,6 +48,22 @@ pub(super) fn substituted(mut expression: Expression, columns: &[Expression]) ->
     expression
 }
 
+/// The most levels of an expression with what each column is in its place: a chain of projections,
+/// each with as many levels as can be written, would make one that no stack is deep enough for.
+const DEPTH_MAX: usize = 1_000;
+
+/// Whether an expression is not too deep with what each column is in its place. One that has the
+/// same levels as before never is.
+pub(super) fn stays_shallow(expression: &Expression, columns: &[Expression]) -> bool {
+    let mut deepest = 1;
+    expression.walk(&mut |part| {
+        if let Expression::Column(column) = part {
+            deepest = deepest.max(columns[*column].depth());
+        }
+    });
+    deepest == 1 || expression.depth() + deepest <= DEPTH_MAX
+}
+
 /// The most parts that may be put in place of an expression's columns beside one for each.
 const GROWTH_MAX: usize = 1_000;
 
@@ -62,7 +78,7 @@ pub(super) fn grows_little(expression: &Expression, columns: &[Expression]) -> b
             more += columns[*column].parts() - 1;
         }
     });
-    more <= GROWTH_MAX
+    more <= GROWTH_MAX && stays_shallow(expression, columns)
 }
 
 /// Whether a condition isn't true for rows in which all columns for which `is` says true are NULL.

@@ -18,7 +18,9 @@
 
 use expression::Expression;
 
-use super::conditions::{grows_little, reads_only, rejects_null, shifted, substituted};
+use super::conditions::{
+    grows_little, reads_only, rejects_null, shifted, stays_shallow, substituted,
+};
 use super::equality::add_implied;
 use super::fold::reduced;
 use crate::logical::{Join, JoinKind, Logical, SetOperation, Ties, is_volatile};
@@ -139,7 +141,7 @@ pub(super) fn merged(input: Logical, expressions: Vec<Expression>) -> Logical {
         true => false,
         false => *uses <= 1 || is_simple(one),
     });
-    match may {
+    match may && expressions.iter().all(|one| stays_shallow(one, &inner)) {
         true => {
             let expressions = expressions.into_iter().map(|one| substituted(one, &inner)).collect();
             below.projected(expressions)

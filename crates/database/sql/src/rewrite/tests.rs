@@ -108,3 +108,23 @@ fn a_query_that_is_read_twice_is_computed_once() {
     let said = "with q as materialized (select dept from emp) select * from q";
     has(said, "Shared 0");
 }
+
+/// A projection of a projection is one, but not of so many that no stack is deep enough for it.
+#[test]
+fn a_chain_of_projections_has_expressions_of_bounded_depth() {
+    let chain = |queries: usize, links: usize| {
+        let sum = format!("pay{}", " + 1".repeat(links));
+        let mut text = "emp".to_string();
+        for _ in 0..queries {
+            text = format!("(select {sum} as pay from {text} q)");
+        }
+        format!("select pay from {text} q")
+    };
+    let projections = |text: &str| {
+        let lines = shape(text);
+        lines.iter().filter(|line| line.trim_start().starts_with("Project")).count()
+    };
+    assert_eq!(projections(&chain(9, 100)), 1);
+    let kept = projections(&chain(12, 300));
+    assert!((4..=6).contains(&kept), "{kept}");
+}

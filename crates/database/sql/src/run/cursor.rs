@@ -18,6 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::Rows;
+use os::with_stack_if_any;
 use stop::{SqlState, Stop};
 use txn::{Savepoint, Transaction};
 use value::OwnedValue;
@@ -30,6 +31,7 @@ use super::opened::{Opened, Ran};
 use super::short;
 use crate::cache::Entry;
 use crate::refuse::refuse;
+use crate::stack::with_stack;
 
 /// Rows of a statement that are still to be given.
 pub(crate) enum Cursor {
@@ -90,7 +92,9 @@ impl Cursor {
         into: &mut Rows,
     ) -> Result<bool, Stop> {
         match self {
-            Cursor::Query(execution) => execution.fetch(host, transaction, most, into),
+            Cursor::Query(execution) => {
+                with_stack(execution.stack(), || execution.fetch(host, transaction, most, into))
+            }
             Cursor::Kept(kept) => {
                 host.check()?;
                 let KeptCursor { rows, reader } = &mut **kept;
@@ -106,7 +110,9 @@ impl Cursor {
     /// Ends it, and gives back what it has.
     pub(crate) fn close(&mut self, host: &Host<'_>) {
         match self {
-            Cursor::Query(execution) => execution.close(host),
+            Cursor::Query(execution) => {
+                with_stack_if_any(execution.stack(), || execution.close(host));
+            }
             Cursor::Kept(kept) => kept.rows.clear(host),
         }
     }

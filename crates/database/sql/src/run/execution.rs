@@ -24,6 +24,7 @@ use value::{OwnedValue, Timestamp};
 use super::host::Host;
 use super::machine::{Env, Machine};
 use super::opened::{Opened, Ran};
+use crate::stack;
 
 /// A query that runs.
 pub(crate) struct Execution {
@@ -43,6 +44,15 @@ pub(crate) struct Execution {
 struct Open {
     machine: Machine,
     snapshot: KeptSnapshot,
+}
+
+/// It is dropped by whoever has it last, on a stack that may be short.
+impl Drop for Execution {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            stack::dropped(self.opened.plan().levels, open);
+        }
+    }
 }
 
 impl Execution {
@@ -159,6 +169,11 @@ impl Execution {
         } else {
             self.opened.give_back(machine);
         }
+    }
+
+    /// The stack that its calls take at most.
+    pub(crate) fn stack(&self) -> usize {
+        self.opened.plan().stack()
     }
 
     /// Whether it sees changes that a rollback to this savepoint takes back. It is closed before.

@@ -26,6 +26,7 @@ use super::host::Host;
 use super::machine::Machine;
 use super::short::Short;
 use crate::plan::Plan;
+use crate::stack::{self, LEVELS_FEW};
 
 /// What came of a run.
 #[derive(Debug)]
@@ -127,6 +128,16 @@ impl Opened {
     /// Takes a machine back that was closed, and isn't measured.
     pub(crate) fn give_back(&self, machine: Machine) {
         *self.spare.borrow_mut() = Some(machine);
+    }
+}
+
+/// It is dropped by whoever has it last, on a stack that may be short.
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let levels = self.plan.levels;
+        if levels > LEVELS_FEW {
+            stack::dropped(levels, (self.short.take(), self.spare.take()));
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::cache::{TEXT_BYTES_MAX, Work};
 use crate::engine::Frame;
 use crate::refuse::refuse;
 use crate::run::CursorNo;
+use crate::stack::{MAKING, with_stack};
 
 impl Frame<'_> {
     /// Keeps a statement to be run: its text is read, and planned if it is about rows. A text that
@@ -62,7 +63,10 @@ impl Frame<'_> {
                 into.set_width(0);
                 let (text, of) = (&*kept.text, &kept.binds);
                 let written = Written { text, binds: of, values: binds, most };
-                frame.other(statement, written, into)
+                match has_tree(statement) {
+                    true => with_stack(MAKING, || frame.other(statement, written, into)),
+                    false => frame.other(statement, written, into),
+                }
             }
         })
     }
@@ -77,6 +81,10 @@ impl Frame<'_> {
     /// Runs a COPY whose other end is the client's, which the frame has.
     pub fn run_copy(&mut self, text: &str) -> Result<Outcome, Stop> {
         self.instance.halt().check(self.session)?;
+        with_stack(MAKING, || self.copy_of_text(text))
+    }
+
+    fn copy_of_text(&mut self, text: &str) -> Result<Outcome, Stop> {
         let parsed = parse(text, self.session)?;
         let Statement::Copy(copy) = &parsed.statement else {
             let tag = parsed.statement.tag();
@@ -208,6 +216,23 @@ impl Frame<'_> {
         let done = self.named_by(id, |frame| frame.execute_rows(&prepared.0, &values, most, into));
         done.map_err(elsewhere)
     }
+}
+
+/// Whether a statement without a plan has, or makes, a tree that may be deep. Those of transactions
+/// run often, and have none.
+fn has_tree(statement: &Statement) -> bool {
+    !matches!(
+        statement,
+        Statement::Begin(_)
+            | Statement::Commit(_)
+            | Statement::Rollback
+            | Statement::Savepoint(_)
+            | Statement::RollbackTo(_)
+            | Statement::Release(_)
+            | Statement::SetTransaction(_)
+            | Statement::SetTransactions(_)
+            | Statement::Set(_)
+    )
 }
 
 /// The name of the statement that the session works for, until this is dropped: by a panic too.

@@ -31,6 +31,7 @@ use crate::cache::{Entry, Wish, Work};
 use crate::engine::Engine;
 use crate::refuse::refuse;
 use crate::run::Opened;
+use crate::stack::dropped_tree;
 
 /// The most texts that a session keeps for statements that it wasn't asked to keep.
 const TEXTS_MAX: usize = 200;
@@ -76,6 +77,16 @@ pub(crate) enum Content {
     Rows(RefCell<Option<Planned>>),
     /// Another one.
     Other(Box<Statement>),
+}
+
+/// A statement is dropped by whoever has it last, on a stack that may be short.
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Content::Other(statement) = &mut self.content {
+            let tree = std::mem::replace(&mut **statement, Statement::Rollback);
+            dropped_tree(&self.text, tree);
+        }
+    }
 }
 
 /// A plan with its tables open.

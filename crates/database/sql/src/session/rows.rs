@@ -36,6 +36,7 @@ use crate::engine::{Engine, Frame};
 use crate::plan::{Action, Methods, Plan, Surroundings, plan_statement};
 use crate::refuse::refuse;
 use crate::run::{self, Cursor, Opened, Ran};
+use crate::stack::{MAKING, with_stack};
 
 /// How often a statement is planned anew because a definition has changed meanwhile.
 pub(crate) const TRIES: u32 = 20;
@@ -123,6 +124,11 @@ impl Frame<'_> {
         if let Some(entry) = self.found(text, wish)? {
             return self.prepared(text, entry, wish);
         }
+        with_stack(MAKING, || self.made(text, wish))
+    }
+
+    /// A statement that is made of its text.
+    fn made(&self, text: &str, wish: Wish<'_>) -> Result<Prepared, Stop> {
         let parsed = parse(text, self.session)?;
         if !has_plan(&parsed.statement) {
             let kept = Kept::other(text, parsed.statement, parsed.binds, self.engine);
@@ -198,17 +204,18 @@ impl Frame<'_> {
     fn entry_of(&self, text: &str, wish: Wish<'_>) -> Result<Arc<Entry>, Stop> {
         match self.found(text, wish)? {
             Some(entry) => Ok(entry),
-            None => {
+            None => with_stack(MAKING, || {
                 let parsed = parse(text, self.session)?;
                 self.planned_entry(text, &parsed.statement, parsed.binds, wish)
-            }
+            }),
         }
     }
 
     /// A plan with its tables open. If one of these has gone meanwhile, it is made anew.
     fn opened(&self, text: &str, mut entry: Arc<Entry>, wish: Wish<'_>) -> Result<Planned, Stop> {
         for _ in 1..TRIES {
-            match Opened::open(Arc::clone(&entry.plan), self.catalog, self.session) {
+            let open = || Opened::open(Arc::clone(&entry.plan), self.catalog, self.session);
+            match with_stack(entry.plan.stack(), open) {
                 Ok(opened) => return Ok(Planned { entry, opened: Rc::new(opened) }),
                 Err(stop) if is_of_definition(&stop) => entry = self.entry_of(text, wish)?,
                 Err(stop) => return Err(stop),
@@ -255,10 +262,10 @@ impl Frame<'_> {
             let plan = planned.opened.plan();
             let values = binds_for(plan, binds)?;
             let binds: &[OwnedValue] = &values;
-            let ran = match plan.action {
-                Action::Query => self.start(&planned.opened, binds, most, into)?,
-                _ => self.change(&planned.opened, binds, most, into)?,
-            };
+            let ran = with_stack(plan.stack(), || match plan.action {
+                Action::Query => self.start(&planned.opened, binds, most, into),
+                _ => self.change(&planned.opened, binds, most, into),
+            })?;
             if let Ran::Done(given) = ran {
                 let gave = Gave { rows: given.rows, is_all: given.cursor.is_none() };
                 let took = watch.took(self.session);

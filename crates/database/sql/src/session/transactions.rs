@@ -326,6 +326,11 @@ impl Frame<'_> {
             if !relation.is_stale(session) {
                 return Ok(());
             }
+            // While it waited the table may have got another name, and another table its name.
+            if object_of(&catalog.relation(name, session)?) != object {
+                transactions.lower_table(open, object, before, session);
+                locked.pop();
+            }
         }
     }
 
