@@ -6,7 +6,7 @@
 
 use ids::ObjectNo;
 use relation::{CheckExpression, Condition, Default, NamedCondition};
-use stop::{Refusal, Stop};
+use stop::{Refusal, RefusalKind, Stop};
 use value::{Misfit, OwnedValue, Type};
 
 use crate::draft::Draft;
@@ -27,6 +27,36 @@ impl WholeBounds {
             _ => (i64::MIN, i64::MAX),
         };
         WholeBounds { least, most }
+    }
+}
+
+impl SequenceOptions {
+    /// The same for values of a type of whole numbers: the sequence ends where the type does, on
+    /// the side to which it counts.
+    fn within(self, WholeBounds { least, most }: &WholeBounds) -> SequenceOptions {
+        match self.increment.unwrap_or(1) > 0 {
+            true => SequenceOptions { max: self.max.or(Some(*most)), ..self },
+            false => SequenceOptions { min: self.min.or(Some(*least)), ..self },
+        }
+    }
+
+    /// The options of a sequence whose values are of a type of whole numbers. Refused if they give
+    /// it an end that isn't one of the type's.
+    pub fn of_type(self, kind: Type) -> Result<SequenceOptions, Stop> {
+        let bounds = WholeBounds::of(kind);
+        let options = self.within(&bounds);
+        let WholeBounds { least, most } = bounds;
+        let mut ends = [options.min, options.max].into_iter().flatten();
+        match ends.find(|end| !(least..=most).contains(end)) {
+            None => Ok(options),
+            Some(end) => {
+                let message = format!(
+                    "a sequence of {kind} can't end with {end}: its values are from {least} to \
+                     {most}"
+                );
+                Err(Stop::refuse(RefusalKind::Invalid, message))
+            }
+        }
     }
 }
 
@@ -70,12 +100,9 @@ impl Draft<'_> {
             );
             return Err(self.refuse(&what));
         }
-        let WholeBounds { least, most } = WholeBounds::of(spec.kind);
-        // The sequence ends where the column's type does, on the side to which it counts.
-        let options = match options.increment.unwrap_or(1) > 0 {
-            true => SequenceOptions { max: options.max.or(Some(most)), ..options.clone() },
-            false => SequenceOptions { min: options.min.or(Some(least)), ..options.clone() },
-        };
+        let bounds = WholeBounds::of(spec.kind);
+        let options = options.clone().within(&bounds);
+        let WholeBounds { least, most } = bounds;
         let stem = format!("{}_{}_seq", self.table.name, spec.name);
         let is_taken = |name: &str| {
             let mine = self.sequences.iter().any(|own| own.name == name);

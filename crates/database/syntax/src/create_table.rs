@@ -195,6 +195,22 @@ mod tests {
     }
 
     #[test]
+    fn what_says_nothing_here_is_read() {
+        let (columns, _) = defined(
+            "a int constraint n not null constraint d default 5 constraint p primary key, \
+             b text collate \"C\" constraint e null, \
+             c int constraint g generated always as identity, \
+             d int check (d > 0) no inherit references u match full on delete cascade",
+        );
+        assert!(columns[0].not_null && columns[0].default.is_some());
+        let [primary] = &columns[0].constraints[..] else { panic!("{columns:?}") };
+        assert_eq!(primary.name.as_ref().map(|name| name.value.as_str()), Some("p"));
+        assert!(!columns[1].not_null && columns[1].constraints.is_empty());
+        assert!(columns[2].identity.is_some());
+        assert_eq!(columns[3].constraints.len(), 2);
+    }
+
+    #[test]
     fn a_table_is_made_from_a_query() {
         let text = "create table if not exists t (a, b) tablespace x as \
                     select 1, 2 from u -- so\n";
@@ -215,10 +231,10 @@ mod tests {
             ("create table t (a int) nologging", "NOLOGGING"),
             ("create table t (a int, like u)", "LIKE"),
             ("create temporary table t (a int)", "TEMPORARY"),
-            ("create table t (a int references u match full)", "MATCH"),
+            ("create table t (a int, b int, foreign key (a, b) references u match full)", "MATCH"),
             ("create table t (a int references u on update cascade)", "CASCADE"),
             ("create table t (a int unique deferrable)", "DEFERRABLE"),
-            ("create table t (a text collate \"C\")", "COLLATE"),
+            ("create table t (a text collate \"de_DE\")", "collation"),
             ("create table t (a int generated always as (1 + 1))", "computed"),
             ("create table t (a int, b int unique nulls not distinct)", "NULLS NOT DISTINCT"),
         ] {

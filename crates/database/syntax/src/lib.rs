@@ -106,7 +106,7 @@ pub use limits::{BRACKETS_MAX, TREE_DEPTH_MAX};
 pub use lock_table::{LockMode, LockTable};
 pub use locking::{LockWait, Locking, RowLock};
 pub use merge::{Merge, MergeAction, MergeClause, MergeRows};
-pub use names::Name;
+pub use names::{Name, is_bytewise};
 pub use prepared::{Execute, Prepare};
 pub use reader::{RECURSION_MAX, Written};
 pub use replace::{Mention, replace_names};

@@ -91,11 +91,10 @@ impl TransactionModes {
                 }
                 () if reader.take("read only") => modes.read_only = Some(true),
                 () if reader.take("read write") => modes.read_only = Some(false),
-                () if reader.take("not deferrable") => {}
-                () => {
-                    reader.refuse("deferrable")?;
-                    return Ok(modes);
-                }
+                // A snapshot is had without waiting for anybody, and what only reads is never
+                // refused for what others do.
+                () if reader.take("not deferrable") || reader.take("deferrable") => {}
+                () => return Ok(modes),
             }
             reader.take_mark(",");
         }
@@ -162,6 +161,7 @@ mod tests {
             TransactionModes { isolation: Some(Isolation::Serializable), read_only: Some(true) };
         let text = "start transaction isolation level serializable, read only not deferrable";
         assert_eq!(modes(text), expected);
+        assert_eq!(modes("begin isolation level serializable read only deferrable"), expected);
         assert_eq!(modes("begin read write").read_only, Some(false));
         let found = modes("begin transaction isolation level repeatable read").isolation;
         assert_eq!(found, Some(Isolation::RepeatableRead));
@@ -186,7 +186,6 @@ mod tests {
         assert!(refused("commit and chain").contains("AND CHAIN isn't supported"));
         assert!(refused("begin isolation level x").contains("expected SERIALIZABLE"));
         assert!(refused("start").contains("expected TRANSACTION"));
-        assert!(refused("begin deferrable").contains("DEFERRABLE isn't supported"));
         assert!(refused("rollback to").contains("the name of a savepoint"));
     }
 }

@@ -93,6 +93,10 @@ impl Frame<'_> {
     pub(super) fn create_sequence(&mut self, create: &CreateSequence) -> Result<Done, Stop> {
         let name = Name::of_users(&create.name)?;
         let options = sequence_options(&create.options)?;
+        let options = match create.kind {
+            Some(kind) => options.of_type(kind)?,
+            None => options,
+        };
         let made = self.catalog.create_sequence(&name, &options, self.session).map(|_| ());
         Done::unless(create.if_not_exists, RefusalKind::AlreadyExists, made)
     }
