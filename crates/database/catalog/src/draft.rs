@@ -151,7 +151,7 @@ impl<'a> Draft<'a> {
             let what = format!("it has a primary key already, {}", has.name);
             return Err(self.refuse_as(SqlState::INVALID_TABLE_DEFINITION, &what));
         }
-        let name = self.name_for(spec, "pk");
+        let name = self.name_for(spec, "pkey");
         let columns = self.key_columns(columns)?;
         let of = |column: &&IndexColumn| &self.table.columns[column.column];
         if let Some(column) = columns.iter().find(|column| !of(column).not_null) {
@@ -268,7 +268,7 @@ impl<'a> Draft<'a> {
                 return Err(self.refuse_as(SqlState::DATATYPE_MISMATCH, &what));
             }
         }
-        let name = self.name_for(spec, &format!("{}_fk", key.columns.join("_")));
+        let name = self.name_for(spec, &format!("{}_fkey", key.columns.join("_")));
         let referenced_index = index.object;
         let index = self.index_beginning(&columns, &name)?;
         self.table.foreign_keys.push(ForeignKey {

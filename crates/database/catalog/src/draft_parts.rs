@@ -132,9 +132,17 @@ impl Draft<'_> {
     ) -> Result<(), Stop> {
         bytes::of_condition(condition).map_err(|what| self.refuse(&what))?;
         let condition = self.typed(condition)?;
-        let name = self.name_for(spec, "check");
+        let name = self.name_for(spec, &self.check_kind(&condition.columns()));
         self.table.checks.push(NamedCondition { name, condition });
         Ok(())
+    }
+
+    /// What the name of a CHECK of these columns ends with, if it is made up.
+    fn check_kind(&self, places: &[usize]) -> String {
+        match places {
+            [place] => format!("{}_check", self.table.columns[*place].name),
+            _ => "check".into(),
+        }
     }
 
     /// A condition for the types of the table's columns. Refused if it can't be asked of them.
@@ -161,7 +169,7 @@ impl Draft<'_> {
         }
         places.sort_unstable();
         places.dedup();
-        let name = self.name_for(spec, "check");
+        let name = self.name_for(spec, &self.check_kind(&places));
         texts::check(&format!("check {name}"), text)?;
         let text = text.to_string();
         self.table.expressions.push(CheckExpression { name, text, columns: places });

@@ -126,7 +126,7 @@ pub(crate) fn free(stem: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(whole) {
         return whole.into();
     }
-    let numbered = (2_u64..).map(|number| {
+    let numbered = (1_u64..).map(|number| {
         let number = number.to_string();
         format!("{}{number}", cut(NAME_BYTES_MAX - number.len()))
     });
@@ -167,10 +167,10 @@ mod tests {
 
     #[test]
     fn a_name_that_is_made_is_free_and_not_too_long() {
-        assert_eq!(free("t_pk", |_| false), "t_pk");
-        assert_eq!(free("t_pk", |name| name == "t_pk" || name == "t_pk2"), "t_pk3");
+        assert_eq!(free("t_pkey", |_| false), "t_pkey");
+        assert_eq!(free("t_pkey", |name| name == "t_pkey" || name == "t_pkey1"), "t_pkey2");
         let long = "é".repeat(100);
         let made = free(&long, |name| name.chars().all(|letter| letter == 'é'));
-        assert!(made.len() <= NAME_BYTES_MAX && made.ends_with('2'), "{made}");
+        assert!(made.len() <= NAME_BYTES_MAX && made.ends_with('1'), "{made}");
     }
 }

@@ -375,7 +375,7 @@ fn statistics_change_plans_and_not_answers() {
     run(&mut connection, "analyze note sample 50 percent");
     assert_eq!(value(&mut connection, query), before);
     let plan = rows(&mut connection, "explain select text from note where id = 5").join("\n");
-    assert!(plan.contains("Index lookup of note by note_pk"), "{plan}");
+    assert!(plan.contains("Index lookup of note by note_pkey"), "{plan}");
     assert!(plan.contains("Plan hash value"), "{plan}");
     run(&mut connection, "analyze table note delete statistics");
     assert_eq!(value(&mut connection, query), before);

@@ -258,7 +258,7 @@ fn of_several_names_none_is_dropped_if_one_is_refused() {
         "drop external table e, o",
         "drop view z, nothing",
         "drop view w, y",
-        "drop index o_by_t, t_by_v, t_pk",
+        "drop index o_by_t, t_by_v, t_pkey",
         "drop sequence s, nothing",
         "drop sequence s, i_id_seq",
         "drop schema public, nothing",
