@@ -273,7 +273,7 @@ fn constraints_are_added_to_rows_that_keep_them_and_dropped() {
             let drop = Alteration::DropConstraint { name: name.into(), cascade };
             alter(db, table, &drop, session)
         };
-        let none = drop("orders", "orders_customer_fx", false);
+        let none = drop("orders", "orders_customer_fky", false);
         refused(none, RefusalKind::NotFound, "did you mean orders_customer_fkey?");
         refused(drop("customer", "customer_pkey", false), RefusalKind::WrongState, "CASCADE");
         let needed = db.catalog.drop_index("orders_customer_fkey_idx", WAIT, session);
