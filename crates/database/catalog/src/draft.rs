@@ -79,7 +79,8 @@ impl<'a> Draft<'a> {
         // The primary key comes first, because foreign keys to the table itself need it.
         let is_primary = |one: &&ConstraintSpec| matches!(one.rule, Rule::PrimaryKey(_));
         let is_foreign = |one: &&ConstraintSpec| matches!(one.rule, Rule::ForeignKey(_));
-        let all = || spec.constraints.iter();
+        let constraints = merged(&spec.constraints);
+        let all = || constraints.iter();
         for one in all().filter(is_primary) {
             if let Rule::PrimaryKey(columns) = &one.rule {
                 for column in columns {
@@ -382,6 +383,28 @@ impl<'a> Draft<'a> {
     fn refuse_as(&self, state: SqlState, what: &str) -> Stop {
         self.refuse(what).map_refusal(|refusal| refusal.with_state(state))
     }
+}
+
+/// The constraints of a new table, without a UNIQUE of columns that have a key anyhow: UNIQUE
+/// PRIMARY KEY is one key. It has the name of either; two keys that both have one stay two.
+fn merged(constraints: &[ConstraintSpec]) -> Vec<ConstraintSpec> {
+    let is_primary = |one: &&ConstraintSpec| matches!(one.rule, Rule::PrimaryKey(_));
+    let (primary, others): (Vec<_>, Vec<_>) = constraints.iter().partition(is_primary);
+    let mut kept: Vec<ConstraintSpec> = primary.into_iter().cloned().collect();
+    for one in others {
+        let is_same = |has: &&mut ConstraintSpec| match (&has.rule, &one.rule) {
+            (Rule::PrimaryKey(key) | Rule::Unique(key), Rule::Unique(columns)) => {
+                key == columns && (has.name.is_none() || one.name.is_none())
+            }
+            _ => false,
+        };
+        match kept.iter_mut().find(is_same) {
+            Some(has) if has.name.is_none() => has.name.clone_from(&one.name),
+            Some(_) => {}
+            None => kept.push(one.clone()),
+        }
+    }
+    kept
 }
 
 /// Replaces the number `from` by `to`, in the table and where it refers to itself.

@@ -202,7 +202,7 @@ impl Frame<'_> {
         written: Written<'_>,
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
-        let prepared = self.state.statements.named(&execute.name)?;
+        let prepared = self.state.statements.executed(execute)?;
         let values = self.values_of(&execute.values, &prepared.0.said, written.text)?;
         let (id, most) = (prepared.0.id, written.most);
         let done = self.named_by(id, |frame| frame.execute_rows(&prepared.0, &values, most, into));
