@@ -151,7 +151,9 @@ fn a_refusal_of_execute_points_into_no_other_text() {
     };
     run(&mut connection, "prepare find as select id from note where text = 'a'");
     assert_eq!(place(&mut connection, "prepare wrong as select ids from note"), Some(25));
-    assert_eq!(place(&mut connection, "execute find (1, nothing)"), Some(18));
+    run(&mut connection, "prepare two as select id from note where id = $1 and text = $2");
+    assert_eq!(place(&mut connection, "execute two (1, nothing)"), Some(17));
+    assert_eq!(place(&mut connection, "execute find (1, nothing)"), None);
     run(&mut connection, "alter table note rename column text to body");
     assert_eq!(place(&mut connection, "execute find"), None);
     assert_eq!(place(&mut connection, "explain execute find"), None);
