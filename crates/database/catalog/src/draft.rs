@@ -68,7 +68,9 @@ impl<'a> Draft<'a> {
         dictionary.check_free(&spec.name)?;
         let object = ObjectNo::new(NEW_TABLE);
         let table = TableDefinition::new(object, &spec.name, object);
-        let given = spec.constraints.iter().filter_map(|one| one.name.clone()).collect();
+        let of_constraints = spec.constraints.iter().filter_map(|one| one.name.clone());
+        let of_indexes = spec.indexes.iter().map(|one| one.name.clone());
+        let given = of_constraints.chain(of_indexes).collect();
         let mut draft = Draft { first_sequence, given, ..Draft::alter(table, dictionary) };
         if spec.columns.is_empty() {
             return Err(draft.refuse("it has no column; name one"));
@@ -89,6 +91,10 @@ impl<'a> Draft<'a> {
                 }
             }
             draft.add_constraint(one)?;
+        }
+        // A foreign key needs no index of its own where one of these begins with its columns.
+        for index in &spec.indexes {
+            draft.add_index(index)?;
         }
         let others = all().filter(|one| !is_primary(one) && !is_foreign(one));
         for one in others.chain(all().filter(is_foreign)) {

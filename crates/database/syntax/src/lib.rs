@@ -89,7 +89,7 @@ pub use binds::{BINDS_MAX, Binds, bind_number};
 pub use columns::{ColumnDefinition, Constraint, ConstraintRule, Identity, OnDelete};
 pub use comment::{Comment, CommentOn};
 pub use copy::{Copy, CopyEnd, CopyWhat};
-pub use create_table::{CreateTable, TableContent};
+pub use create_table::{CreateTable, Including, Like, TableContent};
 pub use dialect::symmetric_bound;
 pub use drop::{Drop, DropKind, Truncate};
 pub use error::{
