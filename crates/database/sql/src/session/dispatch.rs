@@ -143,7 +143,7 @@ impl Frame<'_> {
             Statement::Explain(explain) => self.explain(explain, written, into),
             Statement::Begin(modes) => self.begin(*modes),
             Statement::Commit(commit) => self.commit(*commit),
-            Statement::Rollback => self.rollback(),
+            Statement::Rollback { chain } => self.rollback(*chain),
             Statement::Savepoint(name) => self.savepoint(name),
             Statement::RollbackTo(name) => self.rollback_to(name),
             Statement::Release(name) => self.release(name),
