@@ -13,7 +13,7 @@ use stop::{SqlState, did_you_mean};
 use value::Value;
 
 use super::Binder;
-use crate::logical::{HostCall, asked};
+use crate::logical::{HostCall, asked, host_call_of};
 use crate::names::{PUBLIC, parts_of};
 use crate::refuse::{At, Bind, Placed, Refused};
 use crate::system::CatalogQuestion;
@@ -67,6 +67,7 @@ impl Binder<'_> {
                 let object = self.sequence_named(&arguments[0])?;
                 Ok(self.sequence_value(object, false))
             }
+            ("setval", 2 | 3) => self.set_sequence(arguments),
             ("lastval", 0) => Ok(self.host_call(HostCall::LastValue, Vec::new())),
             ("current_setting", 1) => {
                 let mut arguments = arguments;
@@ -99,15 +100,36 @@ impl Binder<'_> {
         self.host_call(call, Vec::new())
     }
 
+    /// `setval(name, value [, is_given])`.
+    fn set_sequence(&mut self, arguments: Vec<Typed>) -> Bind<Typed> {
+        let object = self.sequence_named(&arguments[0])?;
+        self.objects.insert(ObjectId::Sequence(object));
+        let mut given = Vec::with_capacity(2);
+        for (argument, kind) in arguments.into_iter().skip(1).zip([Kind::Whole, Kind::Boolean]) {
+            given.push(argument.implicit(kind)?.expression);
+        }
+        Ok(self.host_call(HostCall::SetValue(object), given))
+    }
+
     pub(super) fn host_call(&mut self, call: HostCall, arguments: Vec<Expression>) -> Typed {
         let frame = self.frame();
         frame.calls.push(call);
         asked(call, frame.calls.len() - 1, arguments)
     }
 
+    /// The constant by which an object is named, perhaps with a cast to `regclass`.
+    fn constant_name<'t>(&self, argument: &'t Typed) -> Option<Value<'t>> {
+        let Expression::Subquery(subquery) = &argument.expression else {
+            return argument.expression.constant();
+        };
+        let call = self.frames.last()?.calls.get(host_call_of(subquery.number)?)?;
+        let is_oid = *call == HostCall::Catalog(CatalogQuestion::RelationOid);
+        subquery.arguments.first().filter(|_| is_oid)?.constant()
+    }
+
     /// The sequence that a text names: it is looked for when the statement is bound.
     fn sequence_named(&self, argument: &Typed) -> Bind<ObjectNo> {
-        let Some(Value::Text(written)) = argument.expression.constant() else {
+        let Some(Value::Text(written)) = self.constant_name(argument) else {
             let instead = "write the sequence's name as a text: nextval('name')";
             return Err(Refused::unsupported(
                 At::NOWHERE,

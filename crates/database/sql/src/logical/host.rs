@@ -22,6 +22,9 @@ pub(crate) enum HostCall {
     NextValue(ObjectNo),
     /// The value that this session was given last of a sequence.
     CurrentValue(ObjectNo),
+    /// Sets the value of a sequence to the first argument, which counts as given unless the second
+    /// one is false.
+    SetValue(ObjectNo),
     /// The value that this session was given last of any sequence.
     LastValue,
     /// The value of a setting or parameter, whose name is the argument.
@@ -91,6 +94,8 @@ mod tests {
     fn a_value_of_a_sequence_is_taken_once_for_each_row_and_no_more() {
         let next = asked(HostCall::NextValue(ObjectNo::new(3)), 5, Vec::new());
         assert!(is_volatile(&next.expression));
+        let set = asked(HostCall::SetValue(ObjectNo::new(3)), 7, Vec::new());
+        assert!(is_volatile(&set.expression));
         let own = asked(HostCall::SessionNumber, 6, Vec::new());
         assert!(!is_volatile(&own.expression));
         let number = |typed: &Typed| match &typed.expression {
