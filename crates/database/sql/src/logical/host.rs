@@ -27,6 +27,8 @@ pub(crate) enum HostCall {
     SetValue(ObjectNo),
     /// The value that this session was given last of any sequence.
     LastValue,
+    /// The name of a sequence, with its schema.
+    SequenceName(ObjectNo),
     /// The value of a setting or parameter, whose name is the argument.
     Setting,
     /// The number of the session.
@@ -38,13 +40,14 @@ pub(crate) enum HostCall {
 impl HostCall {
     /// Whether two calls may be answered differently.
     fn is_volatile(self) -> bool {
-        !matches!(self, HostCall::SessionNumber | HostCall::Catalog(_))
+        use HostCall::{Catalog, SequenceName, SessionNumber};
+        !matches!(self, SessionNumber | SequenceName(_) | Catalog(_))
     }
 
     /// The kind of the answer.
     fn kind(self) -> Kind {
         match self {
-            HostCall::Setting => Kind::Text,
+            HostCall::Setting | HostCall::SequenceName(_) => Kind::Text,
             HostCall::Catalog(question) => question.kind(),
             _ => Kind::Whole,
         }

@@ -7,11 +7,13 @@
 
 use expression::{Arena, Asked, Fault, Subqueries};
 use stop::SqlState;
+use syntax::quote_ident;
 use value::Value;
 
 use super::host::Host;
 use super::subquery::copied;
 use crate::logical::{HostCall, host_call_of};
+use crate::names::PUBLIC;
 use crate::plan::FramePlan;
 
 /// Answers questions to the connection.
@@ -58,6 +60,11 @@ impl HostAnswers<'_> {
             },
             HostCall::CurrentValue(sequence) => Value::Int(sequences.current(sequence)?),
             HostCall::LastValue => Value::Int(sequences.last()?),
+            HostCall::SequenceName(sequence) => {
+                let sequence = catalog.sequence_of(sequence, session)?;
+                let name = quote_ident(&sequence.definition().name);
+                Value::Text(arena.text(&format!("{PUBLIC}.{name}")))
+            }
             HostCall::SessionNumber => Value::Int(connected.session_number()),
             HostCall::Setting => match arguments.first() {
                 Some(Value::Text(name)) => match connected.setting(name)? {
