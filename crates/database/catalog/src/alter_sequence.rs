@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use os::Session;
-use stop::{RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, SqlState, Stop};
 use txn::LockWait;
 
 use crate::dictionary::Dictionary;
@@ -98,7 +98,8 @@ impl Catalog {
                 let message = format!(
                     "cannot set sequence {name} to {value}: its values are from {min} to {max}"
                 );
-                return Err(Stop::refuse(RefusalKind::Invalid, message));
+                let refusal = Refusal::new(RefusalKind::Invalid, message);
+                return Err(refusal.with_state(SqlState::NUMERIC_VALUE_OUT_OF_RANGE).into());
             }
             let next = if is_given { one.definition().behind(value) } else { Some(value) };
             one.set_next(next, store, transactions, session)

@@ -18,7 +18,8 @@ impl TableSpec {
     /// A table without columns yet.
     pub fn new(name: &str) -> TableSpec {
         let (tablespace, columns, constraints) = (None, Vec::new(), Vec::new());
-        TableSpec { name: name.to_owned(), tablespace, columns, constraints }
+        let indexes = Vec::new();
+        TableSpec { name: name.to_owned(), tablespace, columns, constraints, indexes }
     }
 
     /// Places the table in this tablespace.

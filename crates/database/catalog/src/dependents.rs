@@ -21,7 +21,7 @@ use crate::dictionary::Dictionary;
 use crate::edit::Edit;
 use crate::spec::ViewSpec;
 use crate::texts::CommentOn;
-use crate::{Dependency, ObjectId, ViewDefinition};
+use crate::{Dependency, ObjectId, ViewDefinition, names};
 
 impl Dictionary {
     /// The views that read this object, themselves or through others.
@@ -54,7 +54,7 @@ impl Dictionary {
                 let message = format!(
                     "cannot {what}: view {name} depends on it; drop that first, or say CASCADE"
                 );
-                return Err(Stop::refuse(RefusalKind::WrongState, message));
+                return Err(names::needed(message));
             }
             edit.views.insert(view, None);
         }
@@ -63,7 +63,7 @@ impl Dictionary {
 
     /// Refuses to do `what` to an object while a view reads it: the view's text names it.
     pub(crate) fn check_unread(&self, object: ObjectId, what: &str) -> Result<(), Stop> {
-        self.check_no_view(|view| view.reads(object), what)
+        self.check_no_view(|view| view.reads(object), what).map_err(names::as_needed)
     }
 
     /// Refuses to do `what` to a column of a table while a view reads it.
@@ -73,7 +73,8 @@ impl Dictionary {
         column: usize,
         what: &str,
     ) -> Result<(), Stop> {
-        self.check_no_view(|view| view.reads_column(ObjectId::Table(table), column), what)
+        let reads = |view: &ViewDefinition| view.reads_column(ObjectId::Table(table), column);
+        self.check_no_view(reads, what).map_err(names::as_needed)
     }
 
     /// Refuses to do `what` to an object if a view that reads it, or something else that such a

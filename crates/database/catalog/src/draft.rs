@@ -32,6 +32,9 @@ pub const INDEX_COLUMNS_MAX: usize = 32;
 /// The most indexes of a table.
 pub const INDEXES_MAX: usize = 64;
 
+/// What CREATE INDEX makes, where its name is taken: that is told as of a table (42P07).
+const AN_INDEX: &str = "an index or constraint";
+
 /// A table as a statement asks for it.
 pub(crate) struct Draft<'a> {
     pub(crate) dictionary: &'a Dictionary,
@@ -65,7 +68,9 @@ impl<'a> Draft<'a> {
         dictionary.check_free(&spec.name)?;
         let object = ObjectNo::new(NEW_TABLE);
         let table = TableDefinition::new(object, &spec.name, object);
-        let given = spec.constraints.iter().filter_map(|one| one.name.clone()).collect();
+        let of_constraints = spec.constraints.iter().filter_map(|one| one.name.clone());
+        let of_indexes = spec.indexes.iter().map(|one| one.name.clone());
+        let given = of_constraints.chain(of_indexes).collect();
         let mut draft = Draft { first_sequence, given, ..Draft::alter(table, dictionary) };
         if spec.columns.is_empty() {
             return Err(draft.refuse("it has no column; name one"));
@@ -76,7 +81,8 @@ impl<'a> Draft<'a> {
         // The primary key comes first, because foreign keys to the table itself need it.
         let is_primary = |one: &&ConstraintSpec| matches!(one.rule, Rule::PrimaryKey(_));
         let is_foreign = |one: &&ConstraintSpec| matches!(one.rule, Rule::ForeignKey(_));
-        let all = || spec.constraints.iter();
+        let constraints = merged(&spec.constraints);
+        let all = || constraints.iter();
         for one in all().filter(is_primary) {
             if let Rule::PrimaryKey(columns) = &one.rule {
                 for column in columns {
@@ -85,6 +91,10 @@ impl<'a> Draft<'a> {
                 }
             }
             draft.add_constraint(one)?;
+        }
+        // A foreign key needs no index of its own where one of these begins with its columns.
+        for index in &spec.indexes {
+            draft.add_index(index)?;
         }
         let others = all().filter(|one| !is_primary(one) && !is_foreign(one));
         for one in others.chain(all().filter(is_foreign)) {
@@ -111,11 +121,11 @@ impl<'a> Draft<'a> {
         names::check("column", &spec.name)?;
         if self.table.columns.iter().any(|column| column.name == spec.name) {
             let what = format!("it has two columns {}; rename one", spec.name);
-            let state = SqlState::DUPLICATE_COLUMN;
-            return Err(self.refuse(&what).map_refusal(|refusal| refusal.with_state(state)));
+            return Err(self.refuse_as(SqlState::DUPLICATE_COLUMN, &what));
         }
         if self.table.columns.len() == COLUMNS_MAX {
-            return Err(self.refuse(&format!("it has more than {COLUMNS_MAX} columns")));
+            let what = format!("it has more than {COLUMNS_MAX} columns");
+            return Err(self.refuse_as(SqlState::TOO_MANY_COLUMNS, &what));
         }
         let default = self.default_of(spec)?;
         let not_null = spec.not_null || default.sequence().is_some();
@@ -128,7 +138,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn add_constraint(&mut self, spec: &ConstraintSpec) -> Result<(), Stop> {
         if let Some(name) = &spec.name {
             names::check("constraint", name)?;
-            self.check_free(name)?;
+            self.check_free("a constraint or index", name)?;
         }
         match &spec.rule {
             Rule::PrimaryKey(columns) => self.add_primary(spec, columns),
@@ -145,9 +155,10 @@ impl<'a> Draft<'a> {
 
     fn add_primary(&mut self, spec: &ConstraintSpec, columns: &[String]) -> Result<(), Stop> {
         if let Some(has) = self.table.indexes.iter().find(|index| index.primary) {
-            return Err(self.refuse(&format!("it has a primary key already, {}", has.name)));
+            let what = format!("it has a primary key already, {}", has.name);
+            return Err(self.refuse_as(SqlState::INVALID_TABLE_DEFINITION, &what));
         }
-        let name = self.name_for(spec, "pk");
+        let name = self.name_for(spec, "pkey");
         let columns = self.key_columns(columns)?;
         let of = |column: &&IndexColumn| &self.table.columns[column.column];
         if let Some(column) = columns.iter().find(|column| !of(column).not_null) {
@@ -167,7 +178,7 @@ impl<'a> Draft<'a> {
     /// Adds the index of a CREATE INDEX.
     pub(crate) fn add_index(&mut self, spec: &IndexSpec) -> Result<ObjectNo, Stop> {
         names::check("index", &spec.name)?;
-        self.check_free(&spec.name)?;
+        self.check_free(AN_INDEX, &spec.name)?;
         let mut columns = Vec::new();
         for column in &spec.columns {
             let direction = column.direction;
@@ -179,7 +190,7 @@ impl<'a> Draft<'a> {
 
     /// Adds an index that was made for an earlier definition, if this one allows it.
     pub(crate) fn push_made(&mut self, index: IndexDefinition) -> Result<(), Stop> {
-        self.check_free(&index.name)?;
+        self.check_free(AN_INDEX, &index.name)?;
         self.check_another(&index.name, &index.columns, index.unique)?;
         self.table.indexes.push(index);
         Ok(())
@@ -208,12 +219,13 @@ impl<'a> Draft<'a> {
         let count = columns.len();
         if !(1..=INDEX_COLUMNS_MAX).contains(&count) {
             let what = format!("index {name} has {count} columns; it has 1 to {INDEX_COLUMNS_MAX}");
-            return Err(self.refuse(&what));
+            return Err(self.refuse_as(SqlState::TOO_MANY_COLUMNS, &what));
         }
         for (at, column) in columns.iter().enumerate() {
             if columns[..at].iter().any(|before| before.column == column.column) {
                 let twice = &self.table.columns[column.column].name;
-                return Err(self.refuse(&format!("index {name} has column {twice} twice")));
+                let what = format!("index {name} has column {twice} twice");
+                return Err(self.refuse_as(SqlState::DUPLICATE_COLUMN, &what));
             }
         }
         self.check_another(&name, &columns, unique)?;
@@ -244,7 +256,7 @@ impl<'a> Draft<'a> {
                 parent.name,
                 places.len()
             );
-            return Err(self.refuse(&what));
+            return Err(self.refuse_as(SqlState::INVALID_FOREIGN_KEY, &what));
         }
         // The child's columns, in the order of the index.
         let order = index.columns.iter().map(|of| {
@@ -260,10 +272,10 @@ impl<'a> Draft<'a> {
                     "column {} is {} and can't refer to {} of {}, which is {}",
                     own.name, own.kind, other.name, parent.name, other.kind
                 );
-                return Err(self.refuse(&what));
+                return Err(self.refuse_as(SqlState::DATATYPE_MISMATCH, &what));
             }
         }
-        let name = self.name_for(spec, &format!("{}_fk", key.columns.join("_")));
+        let name = self.name_for(spec, &format!("{}_fkey", key.columns.join("_")));
         let referenced_index = index.object;
         let index = self.index_beginning(&columns, &name)?;
         self.table.foreign_keys.push(ForeignKey {
@@ -290,10 +302,11 @@ impl<'a> Draft<'a> {
         if key.referenced_columns.is_empty() {
             let primary = parent.indexes.iter().find(|index| index.primary);
             let none = || {
-                let name = &parent.name;
-                self.refuse(&format!(
-                    "a foreign key refers to {name}, which has no primary key; name the columns"
-                ))
+                let what = format!(
+                    "a foreign key refers to {}, which has no primary key; name the columns",
+                    parent.name
+                );
+                self.refuse_as(SqlState::UNDEFINED_OBJECT, &what)
             };
             return primary.map(|index| (index.clone(), places(index))).ok_or_else(none);
         }
@@ -309,12 +322,13 @@ impl<'a> Draft<'a> {
             index.unique && has == sorted
         };
         let none = || {
-            self.refuse(&format!(
+            let what = format!(
                 "a foreign key refers to ({}) of {}, which no PRIMARY KEY, UNIQUE or unique index \
                  has as its columns; add one",
                 key.referenced_columns.join(", "),
                 parent.name
-            ))
+            );
+            self.refuse_as(SqlState::INVALID_FOREIGN_KEY, &what)
         };
         parent.indexes.iter().find(is_it).map(|index| (index.clone(), wanted)).ok_or_else(none)
     }
@@ -341,10 +355,10 @@ impl<'a> Draft<'a> {
             || index_names(&self.table).any(|has| has == name)
     }
 
-    /// Refuses a name that an index or a constraint has.
-    fn check_free(&self, name: &str) -> Result<(), Stop> {
+    /// Refuses a name that an index or a constraint has; `what` would get it.
+    fn check_free(&self, what: &str, name: &str) -> Result<(), Stop> {
         match self.is_taken(name) {
-            true => Err(names::taken("a constraint or index", name)),
+            true => Err(names::taken(what, name)),
             false => Ok(()),
         }
     }
@@ -371,6 +385,33 @@ impl<'a> Draft<'a> {
         let what = format!("cannot define table {}: {what}", self.table.name);
         Stop::refuse(RefusalKind::Invalid, what)
     }
+
+    /// The same, with the state of what is wrong.
+    fn refuse_as(&self, state: SqlState, what: &str) -> Stop {
+        self.refuse(what).map_refusal(|refusal| refusal.with_state(state))
+    }
+}
+
+/// The constraints of a new table, without a UNIQUE of columns that have a key anyhow: UNIQUE
+/// PRIMARY KEY is one key. It has the name of either; two keys that both have one stay two.
+fn merged(constraints: &[ConstraintSpec]) -> Vec<ConstraintSpec> {
+    let is_primary = |one: &&ConstraintSpec| matches!(one.rule, Rule::PrimaryKey(_));
+    let (primary, others): (Vec<_>, Vec<_>) = constraints.iter().partition(is_primary);
+    let mut kept: Vec<ConstraintSpec> = primary.into_iter().cloned().collect();
+    for one in others {
+        let is_same = |has: &&mut ConstraintSpec| match (&has.rule, &one.rule) {
+            (Rule::PrimaryKey(key) | Rule::Unique(key), Rule::Unique(columns)) => {
+                key == columns && (has.name.is_none() || one.name.is_none())
+            }
+            _ => false,
+        };
+        match kept.iter_mut().find(is_same) {
+            Some(has) if has.name.is_none() => has.name.clone_from(&one.name),
+            Some(_) => {}
+            None => kept.push(one.clone()),
+        }
+    }
+    kept
 }
 
 /// Replaces the number `from` by `to`, in the table and where it refers to itself.

@@ -6,7 +6,7 @@
 
 use ids::ObjectNo;
 use relation::{CheckExpression, Condition, Default, NamedCondition};
-use stop::{Refusal, Stop};
+use stop::{Refusal, RefusalKind, Stop};
 use value::{Misfit, OwnedValue, Type};
 
 use crate::draft::Draft;
@@ -27,6 +27,36 @@ impl WholeBounds {
             _ => (i64::MIN, i64::MAX),
         };
         WholeBounds { least, most }
+    }
+}
+
+impl SequenceOptions {
+    /// The same for values of a type of whole numbers: the sequence ends where the type does, on
+    /// the side to which it counts.
+    fn within(self, WholeBounds { least, most }: &WholeBounds) -> SequenceOptions {
+        match self.increment.unwrap_or(1) > 0 {
+            true => SequenceOptions { max: self.max.or(Some(*most)), ..self },
+            false => SequenceOptions { min: self.min.or(Some(*least)), ..self },
+        }
+    }
+
+    /// The options of a sequence whose values are of a type of whole numbers. Refused if they give
+    /// it an end that isn't one of the type's.
+    pub fn of_type(self, kind: Type) -> Result<SequenceOptions, Stop> {
+        let bounds = WholeBounds::of(kind);
+        let options = self.within(&bounds);
+        let WholeBounds { least, most } = bounds;
+        let mut ends = [options.min, options.max].into_iter().flatten();
+        match ends.find(|end| !(least..=most).contains(end)) {
+            None => Ok(options),
+            Some(end) => {
+                let message = format!(
+                    "a sequence of {kind} can't end with {end}: its values are from {least} to \
+                     {most}"
+                );
+                Err(Stop::refuse(RefusalKind::Invalid, message))
+            }
+        }
     }
 }
 
@@ -70,12 +100,9 @@ impl Draft<'_> {
             );
             return Err(self.refuse(&what));
         }
-        let WholeBounds { least, most } = WholeBounds::of(spec.kind);
-        // The sequence ends where the column's type does, on the side to which it counts.
-        let options = match options.increment.unwrap_or(1) > 0 {
-            true => SequenceOptions { max: options.max.or(Some(most)), ..options.clone() },
-            false => SequenceOptions { min: options.min.or(Some(least)), ..options.clone() },
-        };
+        let bounds = WholeBounds::of(spec.kind);
+        let options = options.clone().within(&bounds);
+        let WholeBounds { least, most } = bounds;
         let stem = format!("{}_{}_seq", self.table.name, spec.name);
         let is_taken = |name: &str| {
             let mine = self.sequences.iter().any(|own| own.name == name);
@@ -105,9 +132,17 @@ impl Draft<'_> {
     ) -> Result<(), Stop> {
         bytes::of_condition(condition).map_err(|what| self.refuse(&what))?;
         let condition = self.typed(condition)?;
-        let name = self.name_for(spec, "check");
+        let name = self.name_for(spec, &self.check_kind(&condition.columns()));
         self.table.checks.push(NamedCondition { name, condition });
         Ok(())
+    }
+
+    /// What the name of a CHECK of these columns ends with, if it is made up.
+    fn check_kind(&self, places: &[usize]) -> String {
+        match places {
+            [place] => format!("{}_check", self.table.columns[*place].name),
+            _ => "check".into(),
+        }
     }
 
     /// A condition for the types of the table's columns. Refused if it can't be asked of them.
@@ -134,7 +169,7 @@ impl Draft<'_> {
         }
         places.sort_unstable();
         places.dedup();
-        let name = self.name_for(spec, "check");
+        let name = self.name_for(spec, &self.check_kind(&places));
         texts::check(&format!("check {name}"), text)?;
         let text = text.to_string();
         self.table.expressions.push(CheckExpression { name, text, columns: places });

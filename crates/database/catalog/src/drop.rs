@@ -21,7 +21,7 @@ use crate::dictionary::Dictionary;
 use crate::edit::Edit;
 use crate::external_statements::add_external;
 use crate::statement::Statement;
-use crate::{Catalog, ObjectId};
+use crate::{Catalog, ObjectId, names};
 
 /// Tables by their numbers.
 pub(crate) type Tables = BTreeMap<ObjectNo, Arc<TableDefinition>>;
@@ -263,7 +263,7 @@ fn add_sequence(edit: &mut Edit, name: &str, dictionary: &Dictionary) -> Result<
             "cannot drop sequence {name}: it is that of an identity column of table {}",
             table.name
         );
-        return Err(Stop::refuse(RefusalKind::WrongState, message));
+        return Err(names::needed(message));
     }
     if !edit.drops_sequence(object) {
         edit.dropped_sequences.push(Arc::clone(sequence));
@@ -338,7 +338,7 @@ impl Statement<'_> {
                      constraint",
                     index.name, table.name
                 );
-                return Err(Stop::refuse(RefusalKind::WrongState, message));
+                return Err(names::needed(message));
             }
         }
         for table in tables.values() {
@@ -389,7 +389,7 @@ impl Statement<'_> {
                  CASCADE",
                 key.name, table.name
             );
-            return Err(Stop::refuse(RefusalKind::WrongState, message));
+            return Err(names::needed(message));
         }
         for key in keys {
             self.lock_object(key.table, TableMode::Exclusive)?;
@@ -443,7 +443,7 @@ fn without_indexes(
                 "cannot drop index {}: foreign key {} needs it; drop that first, or say CASCADE",
                 index.name, key.name
             );
-            return Err(Stop::refuse(RefusalKind::WrongState, message));
+            return Err(names::needed(message));
         }
     }
     Ok(left)

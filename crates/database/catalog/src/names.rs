@@ -12,19 +12,26 @@ pub const NAME_BYTES_MAX: usize = 128;
 
 /// Refuses a name that isn't allowed.
 pub(crate) fn check(what: &str, name: &str) -> Result<(), Stop> {
-    let wrong = match () {
-        () if name.is_empty() => "is empty".into(),
+    // Columns of the database's own are in its tables alone, and one that was dropped has a `#`.
+    let is_own = name.starts_with('#') || (name.starts_with('_') && what != "column");
+    let (state, wrong) = match () {
+        () if name.is_empty() => (SqlState::INVALID_NAME, "is empty".into()),
         () if name.len() > NAME_BYTES_MAX => {
-            format!("has {} bytes; the most is {NAME_BYTES_MAX}", name.len())
+            let wrong = format!("has {} bytes; the most is {NAME_BYTES_MAX}", name.len());
+            (SqlState::NAME_TOO_LONG, wrong)
         }
-        () if name.chars().any(char::is_control) => "has a control character".into(),
-        () if name.starts_with(['_', '#']) => {
-            "begins as names of the database's own do; choose another first letter".into()
+        () if name.chars().any(char::is_control) => {
+            (SqlState::INVALID_NAME, "has a control character".into())
+        }
+        () if is_own => {
+            let wrong = "begins as names of the database's own do; choose another first letter";
+            (SqlState::RESERVED_NAME, wrong.into())
         }
         () => return Ok(()),
     };
     let (name, article) = (shown(name), article(what));
-    Err(Stop::refuse(RefusalKind::Invalid, format!("the name {name} of {article} {what} {wrong}")))
+    let message = format!("the name {name} of {article} {what} {wrong}");
+    Err(Refusal::new(RefusalKind::Invalid, message).with_state(state).into())
 }
 
 /// Refuses columns that no view, and no external table, can have.
@@ -33,20 +40,24 @@ pub(crate) fn check_columns<'a>(
     name: &str,
     columns: impl ExactSizeIterator<Item = &'a String>,
 ) -> Result<(), Stop> {
-    let refuse = |wrong: String| {
+    let refuse = |state: SqlState, wrong: String| -> Result<(), Stop> {
         let message = format!("cannot create {what} {name}: it has {wrong}");
-        Err(Stop::refuse(RefusalKind::Invalid, message))
+        Err(Refusal::new(RefusalKind::Invalid, message).with_state(state).into())
     };
     let (has, mut own) = (columns.len(), BTreeSet::new());
     for column in columns {
         check("column", column)?;
         if !own.insert(column) {
-            return refuse(format!("two columns {column}; rename one"));
+            let wrong = format!("two columns {column}; rename one");
+            return refuse(SqlState::DUPLICATE_COLUMN, wrong);
         }
     }
     match (1..=COLUMNS_MAX).contains(&has) {
         true => Ok(()),
-        false => refuse(format!("{has} columns; the least is 1, the most {COLUMNS_MAX}")),
+        false => {
+            let wrong = format!("{has} columns; the least is 1, the most {COLUMNS_MAX}");
+            refuse(SqlState::TOO_MANY_COLUMNS, wrong)
+        }
     }
 }
 
@@ -76,19 +87,33 @@ pub(crate) fn unknown<'a>(
 pub(crate) fn of_another(what: &str, name: &str, kind: &str) -> Stop {
     let (name, article) = (shown(name), article(kind));
     let message = format!("there is no {what} {name}: this is {article} {kind}");
-    Stop::refuse(RefusalKind::NotFound, message)
+    let refusal = Refusal::new(RefusalKind::NotFound, message);
+    refusal.with_state(SqlState::WRONG_OBJECT_TYPE).into()
 }
 
 /// The refusal of a name that is taken.
 pub(crate) fn taken(what: &str, name: &str) -> Stop {
     let message = format!("{what} {name} exists already");
     let state = match what {
-        "table" | "view" | "sequence" | "a table, view or sequence" => SqlState::DUPLICATE_TABLE,
+        "table" | "view" | "sequence" | "a table, view or sequence" | "an index or constraint" => {
+            SqlState::DUPLICATE_TABLE
+        }
         "column" => SqlState::DUPLICATE_COLUMN,
         _ => SqlState::DUPLICATE_OBJECT,
     };
     let refusal = Refusal::new(RefusalKind::AlreadyExists, message).with_state(state);
     refusal.hint("drop it first, or choose another name").into()
+}
+
+/// The refusal of a drop of what something else needs.
+pub(crate) fn needed(message: String) -> Stop {
+    as_needed(Stop::refuse(RefusalKind::WrongState, message))
+}
+
+/// The same refusal, which is one because something else needs what would go.
+pub(crate) fn as_needed(stop: Stop) -> Stop {
+    let state = SqlState::DEPENDENT_OBJECTS_STILL_EXIST;
+    stop.map_refusal(|refusal| refusal.with_state(state))
 }
 
 /// A free name: `stem`, or the stem with a number behind it.
@@ -101,7 +126,7 @@ pub(crate) fn free(stem: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(whole) {
         return whole.into();
     }
-    let numbered = (2_u64..).map(|number| {
+    let numbered = (1_u64..).map(|number| {
         let number = number.to_string();
         format!("{}{number}", cut(NAME_BYTES_MAX - number.len()))
     });
@@ -136,14 +161,16 @@ mod tests {
             assert_eq!(refused.refusal(), Some(RefusalKind::Invalid), "{refused}");
         }
         check("table", &"é".repeat(64)).expect("128 bytes");
+        check("column", "_id").expect("the database's own tables are named, and not their columns");
+        check("column", "#3").expect_err("as one that was dropped");
     }
 
     #[test]
     fn a_name_that_is_made_is_free_and_not_too_long() {
-        assert_eq!(free("t_pk", |_| false), "t_pk");
-        assert_eq!(free("t_pk", |name| name == "t_pk" || name == "t_pk2"), "t_pk3");
+        assert_eq!(free("t_pkey", |_| false), "t_pkey");
+        assert_eq!(free("t_pkey", |name| name == "t_pkey" || name == "t_pkey1"), "t_pkey2");
         let long = "é".repeat(100);
         let made = free(&long, |name| name.chars().all(|letter| letter == 'é'));
-        assert!(made.len() <= NAME_BYTES_MAX && made.ends_with('2'), "{made}");
+        assert!(made.len() <= NAME_BYTES_MAX && made.ends_with('1'), "{made}");
     }
 }

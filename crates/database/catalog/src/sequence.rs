@@ -18,7 +18,7 @@ use os::Session;
 use redo::{CommitLogging, CommitMode, CommitWait};
 use relation::Scratch;
 use space::Enqueue;
-use stop::{RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, SqlState, Stop};
 use txn::{Transaction, Transactions};
 use waits::WaitEvent;
 
@@ -184,6 +184,7 @@ impl Sequence {
             "sequence {name} has no value behind {last}; drop it and create one with a wider \
              range, or one that cycles"
         );
-        Stop::refuse(RefusalKind::NoSpace, message)
+        let refusal = Refusal::new(RefusalKind::NoSpace, message);
+        refusal.with_state(SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED).into()
     }
 }

@@ -21,6 +21,9 @@ pub struct TableSpec {
     pub columns: Vec<ColumnSpec>,
     /// The table's constraints, except NOT NULL.
     pub constraints: Vec<ConstraintSpec>,
+    /// Other indexes that it has from the beginning, in its tablespace; which table they name
+    /// doesn't matter.
+    pub indexes: Vec<IndexSpec>,
 }
 
 /// What a statement says of a column.

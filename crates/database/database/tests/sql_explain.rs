@@ -64,7 +64,7 @@ fn a_change_that_is_measured_is_made() {
     let text = "explain analyze update note set part = 77 where id = 7";
     let lines = rows(&mut connection, text);
     assert!(lines[0].starts_with("Update of note (actual rows=1)"), "{lines:#?}");
-    assert!(line(&lines, "by note_pk").contains("(actual rows=1 starts=1"), "{lines:#?}");
+    assert!(line(&lines, "by note_pkey").contains("(actual rows=1 starts=1"), "{lines:#?}");
     let mut other = small.connect("other");
     assert_eq!(value(&mut other, "select part from note where id = 7"), "77");
 

@@ -342,7 +342,7 @@ fn drop_if_exists_tells_of_another_kind_of_object() {
         "alter table v drop column if exists id",
         "alter table if exists v drop constraint if exists c",
     ] {
-        assert_eq!(refused(&mut connection, text), SqlState::UNDEFINED_OBJECT, "{text}");
+        assert_eq!(refused(&mut connection, text), SqlState::WRONG_OBJECT_TYPE, "{text}");
     }
     let missing = "alter table w drop column if exists id";
     assert_eq!(refused(&mut connection, missing), SqlState::UNDEFINED_TABLE);

@@ -1,21 +1,24 @@
 //! What CREATE TABLE and ALTER TABLE say of columns and constraints.
 //!
 //! ```text
-//!   column type [DEFAULT expression] [[NOT] NULL]
-//!          [GENERATED {ALWAYS | BY DEFAULT} AS IDENTITY [(sequence options)]]
-//!          [[CONSTRAINT name] {PRIMARY KEY | UNIQUE | CHECK (..) | REFERENCES table [(column)]}]
+//!   column type [COLLATE "C"] [[CONSTRAINT name] {DEFAULT expression | [NOT] NULL
+//!          | GENERATED {ALWAYS | BY DEFAULT} AS IDENTITY [(sequence options)]
+//!          | PRIMARY KEY | UNIQUE | CHECK (..) | REFERENCES table [(column)]}] ...
 //!   [CONSTRAINT name] {PRIMARY KEY (..) | UNIQUE (..) | CHECK (..)
 //!                      | FOREIGN KEY (..) REFERENCES table [(..)] [ON DELETE ...]}
 //! ```
 //!
-//! Callers: `create_table`, `alter_table`, `external`.
+//! A constraint's name is kept; one before NOT NULL or DEFAULT is read and isn't, as in PostgreSQL
+//! up to 17.
+//!
+//! Callers: `create_table`, `alter_table`, `external`; `index` for collations.
 //! Sources: PostgreSQL's documentation, "CREATE TABLE"; Oracle's for USING INDEX TABLESPACE.
 
 use sqlparser::ast::{Expr, Ident};
 use value::Type;
 
-use crate::error::{SYNTAX_ERROR, SyntaxError};
-use crate::names::Name;
+use crate::error::{NOT_SUPPORTED, SYNTAX_ERROR, SyntaxError};
+use crate::names::{Name, is_bytewise};
 use crate::reader::{Reader, Written};
 use crate::sequence::SequenceOptions;
 use crate::types::TypeName;
@@ -117,7 +120,12 @@ impl ColumnDefinition {
 
     /// Reads what comes next of the column; false if nothing of it does.
     fn read_part(&mut self, reader: &mut Reader<'_>) -> Result<bool, SyntaxError> {
-        reader.refuse("collate, compression, storage, invisible, visible, encrypt, virtual")?;
+        reader.refuse("compression, storage, invisible, visible, encrypt, virtual")?;
+        if take_collation(reader)? {
+            return Ok(true);
+        }
+        let start = reader.place();
+        let name = constraint_name(reader)?;
         let place = reader.place();
         match () {
             () if reader.take("default") => {
@@ -135,12 +143,31 @@ impl ColumnDefinition {
                 let identity = Identity::read(reader)?;
                 once(self.identity.replace(identity).is_none(), "an identity", place)?;
             }
-            () => match Constraint::read(reader, Some(&self.name))? {
+            () => match Constraint::read_named(reader, Some(&self.name), name, start)? {
                 Some(constraint) => self.constraints.push(constraint),
                 None => return Ok(false),
             },
         }
         Ok(true)
+    }
+}
+
+/// COLLATE and a name, if they come next. Texts are in the order of their bytes, and no other order
+/// is read.
+pub(crate) fn take_collation(reader: &mut Reader<'_>) -> Result<bool, SyntaxError> {
+    if reader.word() != Some("collate") {
+        return Ok(false);
+    }
+    let place = reader.place();
+    reader.take_word();
+    let name = reader.object("the name of a collation")?.to_string();
+    match is_bytewise(&name) {
+        true => Ok(true),
+        false => {
+            let say = format!("collation {name} isn't supported");
+            let error = SyntaxError::new(NOT_SUPPORTED, say).with_position(place);
+            Err(error.with_hint("texts compare by their bytes (collation C)"))
+        }
     }
 }
 
@@ -199,10 +226,17 @@ impl Constraint {
         of: Option<&Ident>,
     ) -> Result<Option<Constraint>, SyntaxError> {
         let position = reader.place();
-        let name = match reader.take("constraint") {
-            true => Some(reader.name("the name of the constraint")?),
-            false => None,
-        };
+        let name = constraint_name(reader)?;
+        Constraint::read_named(reader, of, name, position)
+    }
+
+    /// The same from behind its name, which has been read; it begins at this byte.
+    fn read_named(
+        reader: &mut Reader<'_>,
+        of: Option<&Ident>,
+        name: Option<Ident>,
+        position: usize,
+    ) -> Result<Option<Constraint>, SyntaxError> {
         reader.refuse("exclude using, like")?;
         let rule = match () {
             () if reader.take("primary key") => ConstraintRule::key(reader, of, true)?,
@@ -228,21 +262,30 @@ impl Constraint {
     }
 }
 
-/// What may stand behind a constraint. Ours are all enabled, and checked at the end of a statement.
+/// CONSTRAINT name, if it is there.
+fn constraint_name(reader: &mut Reader<'_>) -> Result<Option<Ident>, SyntaxError> {
+    match reader.take("constraint") {
+        true => reader.name("the name of the constraint").map(Some),
+        false => Ok(None),
+    }
+}
+
+/// What may stand behind a constraint. Ours are all enabled, and checked at the end of a statement;
+/// no table is below another one and inherits them.
 fn read_states(reader: &mut Reader<'_>) -> Result<(), SyntaxError> {
     loop {
         let is_ours = reader.take("not deferrable")
             || reader.take("initially immediate")
             || reader.take("enable")
             || reader.take("validate")
-            || reader.take("enforced");
+            || reader.take("enforced")
+            || reader.take("no inherit");
         if !is_ours {
             break;
         }
     }
     reader.refuse(
-        "deferrable, initially deferred, disable, novalidate, not valid, not enforced, no inherit, \
-         rely",
+        "deferrable, initially deferred, disable, novalidate, not valid, not enforced, rely",
     )
 }
 
@@ -276,7 +319,11 @@ impl ConstraintRule {
             true => reader.names("the name of a column")?,
             false => Vec::new(),
         };
-        reader.take("match simple");
+        // Of one column MATCH FULL asks for what MATCH SIMPLE does.
+        let is_simple = reader.take("match simple");
+        if !is_simple && columns.len() == 1 {
+            reader.take("match full");
+        }
         reader.refuse("match")?;
         let mut on_delete = OnDelete::NoAction;
         loop {

@@ -161,6 +161,8 @@ mod tests {
         assert!(refused("copy t from '/f' (delimiter '||')").contains("one character"));
         assert!(refused("copy t from '/f' (encoding 'latin1')").contains("UTF-8"));
         assert!(refused("copy t from '/f' (heder)").contains("HEADER"));
+        assert!(refused("copy t from '/f' (format csv, format csv)").contains("each option once"));
+        assert!(refused("copy t from '/f' header null '' header off").contains("each option once"));
         assert!(refused("copy (select 1) from stdin").contains("expected TO"));
         assert!(refused("copy t to '/f' where a = 1").contains("near \"where\""));
     }

@@ -1,8 +1,9 @@
 //! CREATE TABLE.
 //!
 //! ```text
-//!   CREATE TABLE [IF NOT EXISTS] name (columns and constraints) [TABLESPACE name]
+//!   CREATE TABLE [IF NOT EXISTS] name (columns, constraints and LIKEs) [TABLESPACE name]
 //!   CREATE TABLE [IF NOT EXISTS] name [(names)] [TABLESPACE name] AS query [WITH [NO] DATA]
+//!   LIKE table [{INCLUDING | EXCLUDING} {ALL | CONSTRAINTS | DEFAULTS | IDENTITY | INDEXES}] ...
 //! ```
 //!
 //! Callers: `statement`, `external`.
@@ -37,6 +38,8 @@ pub enum TableContent {
         columns: Vec<ColumnDefinition>,
         /// The constraints that stand by themselves.
         constraints: Vec<Constraint>,
+        /// The tables whose columns it gets too.
+        likes: Vec<Like>,
     },
     /// The rows of a query (CTAS).
     Query {
@@ -47,6 +50,30 @@ pub enum TableContent {
         /// WITH DATA: whether the rows are put in, or only the columns are taken.
         with_data: bool,
     },
+}
+
+/// LIKE: a table whose columns are copied, with their types and NOT NULLs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Like {
+    /// The table.
+    pub table: Name,
+    /// The number of written columns that stand before those of the table.
+    pub before: usize,
+    /// What else is copied.
+    pub including: Including,
+}
+
+/// What is copied of a table beside its columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Including {
+    /// CONSTRAINTS: its CHECKs.
+    pub constraints: bool,
+    /// DEFAULTS: the columns' defaults.
+    pub defaults: bool,
+    /// IDENTITY: that columns count, each by a sequence of its own.
+    pub identity: bool,
+    /// INDEXES: its keys and other indexes.
+    pub indexes: bool,
 }
 
 impl CreateTable {
@@ -93,19 +120,22 @@ fn read_storage(reader: &mut Reader<'_>) -> Result<Option<Ident>, SyntaxError> {
 
 impl TableContent {
     fn read_defined(reader: &mut Reader<'_>) -> Result<TableContent, SyntaxError> {
-        let (mut columns, mut constraints) = (Vec::new(), Vec::new());
+        let (mut columns, mut constraints, mut likes) = (Vec::new(), Vec::new(), Vec::new());
         reader.bracketed(|reader| {
             loop {
-                match Constraint::read(reader, None)? {
-                    Some(constraint) => constraints.push(constraint),
-                    None => columns.push(ColumnDefinition::read(reader)?),
+                match () {
+                    () if reader.take("like") => likes.push(Like::read(reader, columns.len())?),
+                    () => match Constraint::read(reader, None)? {
+                        Some(constraint) => constraints.push(constraint),
+                        None => columns.push(ColumnDefinition::read(reader)?),
+                    },
                 }
                 if !reader.take_mark(",") {
                     return Ok(());
                 }
             }
         })?;
-        Ok(TableContent::Defined { columns, constraints })
+        Ok(TableContent::Defined { columns, constraints, likes })
     }
 
     fn read_query(
@@ -119,6 +149,46 @@ impl TableContent {
             reader.take("with data");
         }
         Ok(TableContent::Query { columns, query, with_data })
+    }
+}
+
+/// What LIKE may name and doesn't copy: tables have none of it, but for comments.
+const NOT_COPIED: [&str; 5] = ["generated", "storage", "compression", "statistics", "comments"];
+
+impl Like {
+    /// From the table's name on.
+    fn read(reader: &mut Reader<'_>, before: usize) -> Result<Like, SyntaxError> {
+        let table = reader.object("the name of a table")?;
+        let mut including = Including::default();
+        loop {
+            let is_in = reader.take("including");
+            if !is_in && !reader.take("excluding") {
+                return Ok(Like { table, before, including });
+            }
+            including.read_one(reader, is_in)?;
+        }
+    }
+}
+
+impl Including {
+    /// What stands behind INCLUDING, or behind EXCLUDING.
+    fn read_one(&mut self, reader: &mut Reader<'_>, is_in: bool) -> Result<(), SyntaxError> {
+        if is_in && reader.word() == Some("comments") {
+            return Err(reader.unsupported("INCLUDING COMMENTS"));
+        }
+        match () {
+            () if reader.take("all") => {
+                let (constraints, defaults, identity, indexes) = (is_in, is_in, is_in, is_in);
+                *self = Including { constraints, defaults, identity, indexes };
+            }
+            () if reader.take("constraints") => self.constraints = is_in,
+            () if reader.take("defaults") => self.defaults = is_in,
+            () if reader.take("identity") => self.identity = is_in,
+            () if reader.take("indexes") => self.indexes = is_in,
+            () if NOT_COPIED.into_iter().any(|word| reader.take(word)) => {}
+            () => return Err(reader.wrong()),
+        }
+        Ok(())
     }
 }
 
@@ -139,7 +209,7 @@ mod tests {
 
     fn defined(within: &str) -> (Vec<ColumnDefinition>, Vec<Constraint>) {
         match create(&format!("create table t ({within})")).content {
-            TableContent::Defined { columns, constraints } => (columns, constraints),
+            TableContent::Defined { columns, constraints, .. } => (columns, constraints),
             other => panic!("{other:?}"),
         }
     }
@@ -195,6 +265,38 @@ mod tests {
     }
 
     #[test]
+    fn columns_are_those_of_other_tables_too() {
+        let text = "create table t (a int, like s.u including all excluding defaults, b int, \
+                    primary key (a), like v including identity including storage)";
+        let TableContent::Defined { columns, constraints, likes } = create(text).content else {
+            panic!()
+        };
+        assert_eq!((columns.len(), constraints.len(), likes.len()), (2, 1, 2));
+        assert_eq!((likes[0].table.to_string(), likes[0].before), ("s.u".into(), 1));
+        let all = Including { constraints: true, defaults: false, identity: true, indexes: true };
+        assert_eq!(likes[0].including, all);
+        let identity = Including { identity: true, ..Including::default() };
+        assert_eq!((likes[1].before, likes[1].including), (2, identity));
+        assert!(refused("create table t (like u including x)").contains("expected ALL"));
+    }
+
+    #[test]
+    fn what_says_nothing_here_is_read() {
+        let (columns, _) = defined(
+            "a int constraint n not null constraint d default 5 constraint p primary key, \
+             b text collate \"C\" constraint e null, \
+             c int constraint g generated always as identity, \
+             d int check (d > 0) no inherit references u match full on delete cascade",
+        );
+        assert!(columns[0].not_null && columns[0].default.is_some());
+        let [primary] = &columns[0].constraints[..] else { panic!("{columns:?}") };
+        assert_eq!(primary.name.as_ref().map(|name| name.value.as_str()), Some("p"));
+        assert!(!columns[1].not_null && columns[1].constraints.is_empty());
+        assert!(columns[2].identity.is_some());
+        assert_eq!(columns[3].constraints.len(), 2);
+    }
+
+    #[test]
     fn a_table_is_made_from_a_query() {
         let text = "create table if not exists t (a, b) tablespace x as \
                     select 1, 2 from u -- so\n";
@@ -213,12 +315,12 @@ mod tests {
         for (text, named) in [
             ("create table t (a int) partition by range (a)", "PARTITION BY"),
             ("create table t (a int) nologging", "NOLOGGING"),
-            ("create table t (a int, like u)", "LIKE"),
+            ("create table t (a int, like u including comments)", "INCLUDING COMMENTS"),
             ("create temporary table t (a int)", "TEMPORARY"),
-            ("create table t (a int references u match full)", "MATCH"),
+            ("create table t (a int, b int, foreign key (a, b) references u match full)", "MATCH"),
             ("create table t (a int references u on update cascade)", "CASCADE"),
             ("create table t (a int unique deferrable)", "DEFERRABLE"),
-            ("create table t (a text collate \"C\")", "COLLATE"),
+            ("create table t (a text collate \"de_DE\")", "collation"),
             ("create table t (a int generated always as (1 + 1))", "computed"),
             ("create table t (a int, b int unique nulls not distinct)", "NULLS NOT DISTINCT"),
         ] {

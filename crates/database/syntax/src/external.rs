@@ -86,11 +86,14 @@ impl CreateExternalTable {
         let start = reader.place();
         reader.expect("organization external")?;
         let CreateTable { name, if_not_exists, content, tablespace } = table;
-        let TableContent::Defined { columns, constraints } = content else {
+        let TableContent::Defined { columns, constraints, likes } = content else {
             return Err(reader.unsupported("an external table as a query"));
         };
         if !constraints.is_empty() || tablespace.is_some() {
             return Err(reader.unsupported("an external table with constraints or a tablespace"));
+        }
+        if !likes.is_empty() {
+            return Err(reader.unsupported("an external table with columns of another table"));
         }
         plain_columns(&columns, start)?;
         let mut files = ExternalFiles::default();

@@ -3,7 +3,7 @@
 //! Callers: `copy`, `external`.
 //! Sources: PostgreSQL's documentation, "COPY".
 
-use crate::error::{INVALID_PARAMETER, SyntaxError};
+use crate::error::{INVALID_PARAMETER, SYNTAX_ERROR, SyntaxError};
 use crate::reader::Reader;
 
 /// The form of a file's rows; what isn't written is none.
@@ -61,33 +61,37 @@ impl FileOptions {
             "freeze, force, force_quote, force_null, force_not_null, oids, on_error, \
                        default, log_verbosity, binary",
         )?;
-        match () {
-            () if reader.take("format") => self.format = Some(FileFormat::read(reader)?),
-            () if reader.take("csv") => self.format = Some(FileFormat::Csv),
+        let place = reader.place();
+        let is_first = match () {
+            () if reader.take("format") => self.format.replace(FileFormat::read(reader)?).is_none(),
+            () if reader.take("csv") => self.format.replace(FileFormat::Csv).is_none(),
             () if reader.take("delimiters") || reader.take("delimiter") => {
                 reader.take("as");
-                self.delimiter = Some(character(reader)?);
+                self.delimiter.replace(character(reader)?).is_none()
             }
             () if reader.take("quote") => {
                 reader.take("as");
-                self.quote = Some(character(reader)?);
+                self.quote.replace(character(reader)?).is_none()
             }
             () if reader.take("escape") => {
                 reader.take("as");
-                self.escape = Some(character(reader)?);
+                self.escape.replace(character(reader)?).is_none()
             }
             () if reader.take("null") => {
                 reader.take("as");
-                self.null = Some(reader.string("a text in quotes")?);
+                self.null.replace(reader.string("a text in quotes")?).is_none()
             }
             () if reader.take("header") => {
                 let is_on = flag(reader)?;
-                self.header_lines = Some(u64::from(is_on));
+                self.header_lines.replace(u64::from(is_on)).is_none()
             }
             () if reader.take("skip") => {
-                self.header_lines = Some(reader.whole("a number of lines")?);
+                self.header_lines.replace(reader.whole("a number of lines")?).is_none()
             }
-            () if reader.take("encoding") => encoding(reader)?,
+            () if reader.take("encoding") => {
+                encoding(reader)?;
+                true
+            }
             () if reader.take("compression") => {
                 self.compression = match () {
                     () if reader.take("gzip") => Some(Compression::Gzip),
@@ -95,10 +99,17 @@ impl FileOptions {
                     () if reader.take("auto") => None,
                     () => return Err(reader.wrong()),
                 };
+                true
             }
             () => return Ok(false),
+        };
+        match is_first {
+            true => Ok(true),
+            false => {
+                let say = "a file's rows have each option once";
+                Err(SyntaxError::new(SYNTAX_ERROR, say).with_position(place))
+            }
         }
-        Ok(true)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON table [USING btree]
-//!     ({column | (expression) | function(...)} [ASC | DESC] [NULLS {FIRST | LAST}], ...)
+//!     ({column | (expression) | function(...)} [COLLATE "C"] [ASC | DESC]
+//!      [NULLS {FIRST | LAST}], ...)
 //!     [TABLESPACE name] [ONLINE]
 //!   ALTER INDEX [IF EXISTS] name RENAME TO name
 //! ```
@@ -12,9 +13,9 @@
 
 use sqlparser::ast::{Expr, Ident};
 
-use crate::columns::tablespace;
+use crate::columns::{tablespace, take_collation};
 use crate::error::SyntaxError;
-use crate::names::Name;
+use crate::names::{Name, is_bytewise};
 use crate::reader::{Reader, Written};
 
 /// CREATE INDEX.
@@ -81,6 +82,7 @@ impl CreateIndex {
         reader.refuse("only, cluster")?;
         let table = reader.object("the name of a table")?;
         if reader.take("using") {
+            reader.refuse("hash, gist, spgist, gin, brin")?;
             reader.expect("btree")?;
         }
         let keys = reader.bracketed(|reader| reader.list(IndexKey::read))?;
@@ -108,7 +110,11 @@ impl IndexKey {
     fn read(reader: &mut Reader<'_>) -> Result<IndexKey, SyntaxError> {
         let place = reader.place();
         let written = reader.written(|reader| reader.short_expression())?;
-        let of = match written.tree {
+        let tree = match written.tree {
+            Expr::Collate { expr, collation } if is_bytewise(&collation.to_string()) => *expr,
+            tree => tree,
+        };
+        let of = match tree {
             Expr::Identifier(column) => KeyOf::Column(column),
             Expr::Value(_) | Expr::CompoundIdentifier(_) => {
                 return Err(reader.wrong_at(place, "the name of a column"));
@@ -119,7 +125,7 @@ impl IndexKey {
             }
             tree => KeyOf::Expression(Box::new(Written { tree, text: written.text })),
         };
-        reader.refuse("collate")?;
+        take_collation(reader)?;
         let descending = reader.take("desc");
         if !descending {
             reader.take("asc");
@@ -176,13 +182,15 @@ mod tests {
 
     #[test]
     fn a_name_may_be_left_out_and_btree_said() {
-        let found = create("create index concurrently on t using btree (a)");
+        let found = create("create index concurrently on t using btree (a collate \"C\" desc)");
         assert!(found.name.is_none() && found.online);
+        assert!(found.keys[0].descending && matches!(found.keys[0].of, KeyOf::Column(_)));
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert!(refused("create index i on t using hash (a)").contains("expected BTREE"));
+        assert!(refused("create index i on t using hash (a)").contains("HASH isn't supported"));
+        assert!(refused("create index i on t using tree (a)").contains("expected BTREE"));
         assert!(refused("create index i on t (a) where a > 1").contains("WHERE isn't supported"));
         assert!(refused("create index i on t (1)").contains("the name of a column"));
         assert!(refused("create index i t (a)").contains("expected ON"));

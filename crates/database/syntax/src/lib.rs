@@ -89,7 +89,7 @@ pub use binds::{BINDS_MAX, Binds, bind_number};
 pub use columns::{ColumnDefinition, Constraint, ConstraintRule, Identity, OnDelete};
 pub use comment::{Comment, CommentOn};
 pub use copy::{Copy, CopyEnd, CopyWhat};
-pub use create_table::{CreateTable, TableContent};
+pub use create_table::{CreateTable, Including, Like, TableContent};
 pub use dialect::symmetric_bound;
 pub use drop::{Drop, DropKind, Truncate};
 pub use error::{
@@ -106,7 +106,7 @@ pub use limits::{BRACKETS_MAX, TREE_DEPTH_MAX};
 pub use lock_table::{LockMode, LockTable};
 pub use locking::{LockWait, Locking, RowLock};
 pub use merge::{Merge, MergeAction, MergeClause, MergeRows};
-pub use names::Name;
+pub use names::{Name, is_bytewise};
 pub use prepared::{Execute, Prepare};
 pub use reader::{RECURSION_MAX, Written};
 pub use replace::{Mention, replace_names};

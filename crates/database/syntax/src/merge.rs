@@ -14,7 +14,7 @@
 use sqlparser::ast::{Expr, Ident, SelectItem, TableFactor, With};
 
 use crate::assignment::{Assignment, Given};
-use crate::error::SyntaxError;
+use crate::error::{SYNTAX_ERROR, SyntaxError};
 use crate::insert::Overriding;
 use crate::names::Name;
 use crate::reader::Reader;
@@ -91,16 +91,31 @@ impl Merge {
         let source = reader.table_factor()?;
         reader.expect("on")?;
         let on = reader.expression()?;
-        let mut clauses = vec![MergeClause::read(reader)?];
-        while reader.sees("when") {
-            clauses.push(MergeClause::read(reader)?);
-        }
+        let clauses = MergeClause::read_all(reader)?;
         let returning = reader.returning()?;
         Ok(Merge { with, table, alias, source, on, clauses, returning })
     }
 }
 
 impl MergeClause {
+    /// All of them. One behind another that takes all of its rows would never be reached.
+    fn read_all(reader: &mut Reader<'_>) -> Result<Vec<MergeClause>, SyntaxError> {
+        let mut clauses: Vec<MergeClause> = Vec::new();
+        loop {
+            let place = reader.place();
+            let clause = MergeClause::read(reader)?;
+            let takes_all = |one: &MergeClause| one.rows == clause.rows && one.condition.is_none();
+            if clauses.iter().any(takes_all) {
+                let say = "this WHEN is never reached: one before it takes all of its rows";
+                return Err(SyntaxError::new(SYNTAX_ERROR, say).with_position(place));
+            }
+            clauses.push(clause);
+            if !reader.sees("when") {
+                return Ok(clauses);
+            }
+        }
+    }
+
     fn read(reader: &mut Reader<'_>) -> Result<MergeClause, SyntaxError> {
         reader.expect("when")?;
         let rows = match () {
@@ -215,5 +230,8 @@ mod tests {
         assert!(refused("merge into t using u on t.i = u.i").contains("expected WHEN"));
         let text = "merge into t using u on t.i = u.i when matched then insert values (1)";
         assert!(refused(text).contains("DO NOTHING, UPDATE SET or DELETE"));
+        let text = "merge into t using u on t.i = u.i when not matched then do nothing \
+                    when matched then delete when matched and u.x = 1 then do nothing";
+        assert!(refused(text).contains("never reached"));
     }
 }

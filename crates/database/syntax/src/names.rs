@@ -1,4 +1,4 @@
-//! Names of objects in statements.
+//! Names of objects in statements, and of collations.
 //!
 //! Callers: all statements; `sql` for the tables of queries.
 
@@ -48,11 +48,31 @@ impl Name {
     }
 }
 
+/// Whether a collation is that of all texts: by their bytes.
+pub fn is_bytewise(collation: &str) -> bool {
+    let name = collation.to_lowercase().replace('"', "");
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    matches!(name, "c" | "posix" | "binary" | "default")
+}
+
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(schema) = &self.schema {
             write!(f, "{}.", quote_ident(&schema.value))?;
         }
         f.write_str(&quote_ident(&self.name.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_compare_by_their_bytes() {
+        for name in ["C", "\"C\"", "pg_catalog.default", "pg_catalog.\"default\""] {
+            assert!(is_bytewise(name), "{name}");
+        }
+        assert!(!is_bytewise("de_DE"));
     }
 }

@@ -1,7 +1,7 @@
 //! CREATE SEQUENCE and ALTER SEQUENCE.
 //!
 //! ```text
-//!   CREATE SEQUENCE [IF NOT EXISTS] name options
+//!   CREATE SEQUENCE [IF NOT EXISTS] name [AS type] options
 //!   ALTER SEQUENCE [IF EXISTS] name {options [RESTART [[WITH] n]] | RENAME TO name}
 //!   options: [START [WITH] n] [INCREMENT [BY] n] [MINVALUE n | NOMINVALUE | NO MINVALUE]
 //!            [MAXVALUE n | NOMAXVALUE | NO MAXVALUE] [[NO] CYCLE | NOCYCLE] [CACHE n | NOCACHE]
@@ -11,10 +11,12 @@
 //! Sources: PostgreSQL's and Oracle's documentation, "CREATE SEQUENCE".
 
 use sqlparser::ast::Ident;
+use value::Type;
 
-use crate::error::{SYNTAX_ERROR, SyntaxError};
+use crate::error::{INVALID_PARAMETER, SYNTAX_ERROR, SyntaxError};
 use crate::names::Name;
 use crate::reader::Reader;
+use crate::types::TypeName;
 
 /// CREATE SEQUENCE.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +25,8 @@ pub struct CreateSequence {
     pub name: Name,
     /// IF NOT EXISTS.
     pub if_not_exists: bool,
+    /// AS: a type of whole numbers, with whose numbers it ends.
+    pub kind: Option<Type>,
     /// How it counts.
     pub options: SequenceOptions,
 }
@@ -94,9 +98,36 @@ impl CreateSequence {
         reader.expect("sequence")?;
         let if_not_exists = reader.take("if not exists");
         let name = reader.object("the name of a sequence")?;
-        let options = SequenceOptions::read(reader)?;
-        Ok(CreateSequence { name, if_not_exists, options })
+        let (mut kind, mut options) = (None, SequenceOptions::default());
+        loop {
+            let place = reader.place();
+            if reader.take("as") {
+                if kind.replace(whole_type(reader)?).is_some() {
+                    return Err(twice(place));
+                }
+            } else if !options.read_one(reader)? {
+                return Ok(CreateSequence { name, if_not_exists, kind, options });
+            }
+        }
     }
+}
+
+/// The type of a sequence's values.
+fn whole_type(reader: &mut Reader<'_>) -> Result<Type, SyntaxError> {
+    let place = reader.place();
+    match reader.type_name()? {
+        TypeName::Stored(kind) if kind.is_integer() => Ok(kind),
+        _ => {
+            let say = "the values of a sequence are SMALLINT, INTEGER or BIGINT";
+            Err(SyntaxError::new(INVALID_PARAMETER, say).with_position(place))
+        }
+    }
+}
+
+/// The refusal of an option that is there already.
+fn twice(place: usize) -> SyntaxError {
+    let say = "a sequence has each option once";
+    SyntaxError::new(SYNTAX_ERROR, say).with_position(place)
 }
 
 impl AlterSequence {
@@ -176,10 +207,7 @@ impl SequenceOptions {
         };
         match is_first {
             true => Ok(true),
-            false => {
-                let say = "a sequence has each option once";
-                Err(SyntaxError::new(SYNTAX_ERROR, say).with_position(place))
-            }
+            false => Err(twice(place)),
         }
     }
 }
@@ -222,6 +250,13 @@ mod tests {
         assert_eq!(created(&postgresql), expected);
         assert_eq!(created(""), SequenceOptions::default());
         assert_eq!(created("nocache").cache, Some(1));
+        let kind = |text: &str| match statement(text) {
+            Statement::CreateSequence(create) => create.kind,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(kind("create sequence s as int start 2 cache 1"), Some(Type::Integer));
+        assert_eq!(kind("create sequence s cycle as smallint"), Some(Type::SmallInt));
+        assert_eq!(kind("create sequence s"), None);
     }
 
     #[test]
@@ -243,6 +278,9 @@ mod tests {
         assert!(refused("create sequence s cache 1 cache 2").contains("each option once"));
         assert!(refused("create sequence s start 9223372036854775808").contains("64 bits"));
         assert!(refused("create sequence s start x").contains("expected WITH or a whole number"));
+        assert!(refused("create sequence s as text").contains("SMALLINT, INTEGER or BIGINT"));
+        assert!(refused("create sequence s as int as int").contains("each option once"));
+        assert!(refused("alter sequence s as int").contains("AS isn't supported"));
         assert!(refused("create sequence s owned by t.a").contains("OWNED BY isn't supported"));
     }
 }

@@ -72,7 +72,10 @@ pub enum Statement {
     /// BEGIN, START TRANSACTION.
     Begin(TransactionModes),
     Commit(Commit),
-    Rollback,
+    Rollback {
+        /// AND CHAIN: whether a transaction with the same modes begins behind it.
+        chain: bool,
+    },
     Savepoint(String),
     RollbackTo(String),
     Release(String),
@@ -361,7 +364,7 @@ impl Statement {
             Statement::Explain(_) => "EXPLAIN",
             Statement::Begin(_) => "BEGIN",
             Statement::Commit(_) => "COMMIT",
-            Statement::Rollback | Statement::RollbackTo(_) => "ROLLBACK",
+            Statement::Rollback { .. } | Statement::RollbackTo(_) => "ROLLBACK",
             Statement::Savepoint(_) => "SAVEPOINT",
             Statement::Release(_) => "RELEASE",
             Statement::SetTransaction(_) | Statement::SetTransactions(_) | Statement::Set(_) => {

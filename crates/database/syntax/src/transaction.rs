@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   BEGIN [WORK | TRANSACTION] [modes]    START TRANSACTION [modes]
-//!   COMMIT, END [WORK | TRANSACTION] [WRITE [WAIT | NOWAIT] [IMMEDIATE | BATCH]]
-//!   ROLLBACK, ABORT [WORK | TRANSACTION] [TO [SAVEPOINT] name]
+//!   COMMIT, END [WORK | TRANSACTION] [AND [NO] CHAIN] [WRITE [WAIT | NOWAIT] [IMMEDIATE | BATCH]]
+//!   ROLLBACK, ABORT [WORK | TRANSACTION] [AND [NO] CHAIN | TO [SAVEPOINT] name]
 //!   SAVEPOINT name    RELEASE [SAVEPOINT] name
 //!   modes: ISOLATION LEVEL {SERIALIZABLE | REPEATABLE READ | READ COMMITTED | READ UNCOMMITTED},
 //!          READ ONLY, READ WRITE, [NOT] DEFERRABLE
@@ -42,6 +42,8 @@ pub struct Commit {
     pub wait: Option<bool>,
     /// WRITE IMMEDIATE or BATCH: whether it has the redo written at once.
     pub immediate: Option<bool>,
+    /// AND CHAIN: whether a transaction with the same modes begins behind it.
+    pub chain: bool,
 }
 
 impl TransactionModes {
@@ -59,15 +61,14 @@ impl TransactionModes {
             () if reader.take("commit") || reader.take("end") => {
                 reader.refuse("prepared, force")?;
                 take_work(reader);
-                refuse_chain(reader)?;
                 Commit::read(reader).map(Statement::Commit)
             }
             () if reader.take("rollback") || reader.take("abort") => {
                 reader.refuse("prepared, force")?;
                 take_work(reader);
-                refuse_chain(reader)?;
-                if !reader.take("to") {
-                    return Ok(Statement::Rollback);
+                let chain = take_chain(reader);
+                if chain || !reader.take("to") {
+                    return Ok(Statement::Rollback { chain });
                 }
                 reader.take("savepoint");
                 savepoint(reader).map(Statement::RollbackTo)
@@ -91,11 +92,10 @@ impl TransactionModes {
                 }
                 () if reader.take("read only") => modes.read_only = Some(true),
                 () if reader.take("read write") => modes.read_only = Some(false),
-                () if reader.take("not deferrable") => {}
-                () => {
-                    reader.refuse("deferrable")?;
-                    return Ok(modes);
-                }
+                // A snapshot is had without waiting for anybody, and what only reads is never
+                // refused for what others do.
+                () if reader.take("not deferrable") || reader.take("deferrable") => {}
+                () => return Ok(modes),
             }
             reader.take_mark(",");
         }
@@ -116,7 +116,7 @@ impl Isolation {
 
 impl Commit {
     fn read(reader: &mut Reader<'_>) -> Result<Commit, SyntaxError> {
-        let mut commit = Commit::default();
+        let mut commit = Commit { chain: take_chain(reader), ..Commit::default() };
         if !reader.take("write") {
             return Ok(commit);
         }
@@ -136,9 +136,12 @@ fn take_work(reader: &mut Reader<'_>) {
     let _ = reader.take("work") || reader.take("transaction");
 }
 
-fn refuse_chain(reader: &mut Reader<'_>) -> Result<(), SyntaxError> {
-    reader.take("and no chain");
-    reader.refuse("and chain")
+fn take_chain(reader: &mut Reader<'_>) -> bool {
+    let chain = reader.take("and chain");
+    if !chain {
+        reader.take("and no chain");
+    }
+    chain
 }
 
 fn savepoint(reader: &mut Reader<'_>) -> Result<String, SyntaxError> {
@@ -162,6 +165,7 @@ mod tests {
             TransactionModes { isolation: Some(Isolation::Serializable), read_only: Some(true) };
         let text = "start transaction isolation level serializable, read only not deferrable";
         assert_eq!(modes(text), expected);
+        assert_eq!(modes("begin isolation level serializable read only deferrable"), expected);
         assert_eq!(modes("begin read write").read_only, Some(false));
         let found = modes("begin transaction isolation level repeatable read").isolation;
         assert_eq!(found, Some(Isolation::RepeatableRead));
@@ -169,12 +173,17 @@ mod tests {
 
     #[test]
     fn transactions_end_and_have_savepoints() {
-        let commit = |wait, immediate| Statement::Commit(Commit { wait, immediate });
+        let commit = |wait, immediate| {
+            Statement::Commit(Commit { wait, immediate, ..Commit::default() })
+        };
         assert_eq!(statement("commit work"), commit(None, None));
         assert_eq!(statement("end"), commit(None, None));
         assert_eq!(statement("commit write nowait batch"), commit(Some(false), Some(false)));
-        assert_eq!(statement("rollback transaction"), Statement::Rollback);
-        assert_eq!(statement("abort"), Statement::Rollback);
+        assert_eq!(statement("rollback transaction"), Statement::Rollback { chain: false });
+        assert_eq!(statement("abort and no chain"), Statement::Rollback { chain: false });
+        assert_eq!(statement("rollback work and chain"), Statement::Rollback { chain: true });
+        let chained = Commit { chain: true, ..Commit::default() };
+        assert_eq!(statement("end and chain"), Statement::Commit(chained));
         assert_eq!(statement("rollback to savepoint A"), Statement::RollbackTo("a".into()));
         assert_eq!(statement("rollback work to \"A\""), Statement::RollbackTo("A".into()));
         assert_eq!(statement("savepoint s"), Statement::Savepoint("s".into()));
@@ -183,10 +192,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert!(refused("commit and chain").contains("AND CHAIN isn't supported"));
+        assert!(refused("rollback and chain to s").contains("near \"to\""));
         assert!(refused("begin isolation level x").contains("expected SERIALIZABLE"));
         assert!(refused("start").contains("expected TRANSACTION"));
-        assert!(refused("begin deferrable").contains("DEFERRABLE isn't supported"));
         assert!(refused("rollback to").contains("the name of a savepoint"));
     }
 }

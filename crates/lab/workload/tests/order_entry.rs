@@ -53,7 +53,7 @@ fn a_primary_key_that_was_dropped_is_refused_by_the_name_of_its_table() {
     let report = machine(3, loaded()).run(|world, session| {
         let database = open(world, session);
         let mut connection = database.connect_with(session);
-        let key = Alteration::DropConstraint { name: "warehouse_pk".into(), cascade: true };
+        let key = Alteration::DropConstraint { name: "warehouse_pkey".into(), cascade: true };
         connection.alter_table("warehouse", &key).expect("dropped");
         let stop = Scale::of(&mut connection).expect_err("there is no key");
         assert_eq!(stop.refusal(), Some(RefusalKind::WrongState), "{stop}");

@@ -48,8 +48,8 @@ macro_rules! files {
 }
 
 files! {
-    aggregates changes conflict definitions joins logic moments nulls numbers order plans refused
-    sets subqueries texts transactions types with
+    aggregates changes conflict definitions joins logic moments nulls numbers order plans ported
+    refused sets subqueries texts transactions types with
 }
 
 #[test]

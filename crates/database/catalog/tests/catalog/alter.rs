@@ -133,7 +133,7 @@ fn a_dropped_column_loses_its_name_and_its_sequence_and_others_keep_their_places
         db.insert("customer", &row, session).expect("inserted");
         let drop =
             |column: &str| alter(db, "customer", &Alteration::DropColumn(column.into()), session);
-        refused(drop("id"), RefusalKind::WrongState, "its primary key customer_pk has column id");
+        refused(drop("id"), RefusalKind::WrongState, "its primary key customer_pkey has column id");
         refused(drop("city"), RefusalKind::WrongState, "index customer_city_key has column city");
         drop("name").expect("dropped");
         refused(drop("name"), RefusalKind::NotFound, "in table customer");
@@ -161,7 +161,7 @@ fn a_dropped_column_loses_its_name_and_its_sequence_and_others_keep_their_places
         assert!(rows.contains("1, 'Ann', 'Bern', 7, '?'"), "{rows:?}");
         assert!(rows.contains("2, NULL, 'Basel', NULL, '?'"), "{rows:?}");
         let drop = Alteration::DropColumn("id".into());
-        let primary = Alteration::DropConstraint { name: "customer_pk".into(), cascade: false };
+        let primary = Alteration::DropConstraint { name: "customer_pkey".into(), cascade: false };
         alter(db, "customer", &primary, session).expect("dropped");
         alter(db, "customer", &drop, session).expect("dropped");
         let drop = Alteration::DropColumn("name".into());
@@ -186,16 +186,16 @@ fn constraints_and_indexes_are_renamed_and_old_names_are_free() {
             let (from, to) = (from.into(), to.into());
             alter(db, table, &Alteration::RenameConstraint { from, to }, session)
         };
-        rename("customer", "customer_pk", "by_id").expect("renamed");
-        rename("customer", "customer_check", "nameless").expect("renamed");
-        rename("orders", "orders_customer_fk", "of_customer").expect("renamed");
-        rename("orders", "orders_customer_fk_idx", "by_customer").expect("renamed");
+        rename("customer", "customer_pkey", "by_id").expect("renamed");
+        rename("customer", "customer_name_check", "nameless").expect("renamed");
+        rename("orders", "orders_customer_fkey", "of_customer").expect("renamed");
+        rename("orders", "orders_customer_fkey_idx", "by_customer").expect("renamed");
         let taken = rename("orders", "of_customer", "by_id");
         refused(taken, RefusalKind::AlreadyExists, "by_id");
-        let gone = rename("customer", "customer_pk", "x");
+        let gone = rename("customer", "customer_pkey", "x");
         refused(gone, RefusalKind::NotFound, "of table customer");
         refused(rename("orders", "of_customer", "_x"), RefusalKind::Invalid, "first letter");
-        rename("orders", "orders_pk", "customer_pk").expect("the name is free");
+        rename("orders", "orders_pkey", "customer_pkey").expect("the name is free");
     });
     with(disk, |db, session| {
         let customer = db.catalog.table("customer", session).expect("there");
@@ -275,16 +275,16 @@ fn constraints_are_added_to_rows_that_keep_them_and_dropped() {
             let drop = Alteration::DropConstraint { name: name.into(), cascade };
             alter(db, table, &drop, session)
         };
-        let none = drop("orders", "orders_customer_fx", false);
-        refused(none, RefusalKind::NotFound, "did you mean orders_customer_fk?");
-        refused(drop("customer", "customer_pk", false), RefusalKind::WrongState, "CASCADE");
-        let needed = db.catalog.drop_index("orders_customer_fk_idx", WAIT, session);
+        let none = drop("orders", "orders_customer_fky", false);
+        refused(none, RefusalKind::NotFound, "did you mean orders_customer_fkey?");
+        refused(drop("customer", "customer_pkey", false), RefusalKind::WrongState, "CASCADE");
+        let needed = db.catalog.drop_index("orders_customer_fkey_idx", WAIT, session);
         refused(needed, RefusalKind::WrongState, "needs it");
-        drop("orders", "orders_customer_fk", false).expect("dropped");
-        drop("customer", "customer_pk", true).expect("dropped");
+        drop("orders", "orders_customer_fkey", false).expect("dropped");
+        drop("customer", "customer_pkey", true).expect("dropped");
         let orders = db.catalog.table("orders", session).expect("there");
         assert_eq!(orders.foreign_keys.len(), 0);
-        db.catalog.drop_index("orders_customer_fk_idx", WAIT, session).expect("dropped");
+        db.catalog.drop_index("orders_customer_fkey_idx", WAIT, session).expect("dropped");
         assert_eq!(db.catalog.table("customer", session).expect("there").indexes.len(), 0);
     });
 }

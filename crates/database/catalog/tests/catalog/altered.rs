@@ -108,12 +108,12 @@ fn alterations_of_a_table_are_all_done_or_none_is() {
             db.insert("customer", &row, session)
         };
         let foreign_key = RefusalKind::ForeignKeyViolation;
-        refused(insert(30, "a", 1, 99), foreign_key, "customer_best_fk");
+        refused(insert(30, "a", 1, 99), foreign_key, "customer_best_fkey");
         refused(insert(30, "a", 10, 1), RefusalKind::CheckViolation, "city_small");
         refused(insert(30, "name 1", 1, 1), RefusalKind::UniqueViolation, "customer");
         insert(30, "a", 1, 1).expect("inserted");
         let late = db.insert("orders", &[Value::Int(2), Value::Int(77)], session);
-        refused(late, foreign_key, "orders_customer_fk");
+        refused(late, foreign_key, "orders_customer_fkey");
     });
 }
 
@@ -142,7 +142,7 @@ fn what_goes_makes_room_for_what_comes() {
         refused(read, RefusalKind::SnapshotTooOld, "a CHECK");
         drop(before);
         let key = foreign(&["customer"], "customer", OnDelete::Cascade);
-        let name = "orders_customer_fk";
+        let name = "orders_customer_fkey";
         let other = vec![drop_constraint(name, false), add(name, key)];
         alter(db, "orders", other, session).expect("altered");
         let customer = db.relation("customer", session);
@@ -152,7 +152,7 @@ fn what_goes_makes_room_for_what_comes() {
         let decimal = || set_type("id", Type::number(9, 0).expect("a type"));
         let alone = alter(db, "customer", vec![decimal()], session);
         refused(alone, RefusalKind::Invalid, "no common keys");
-        let all = vec![drop_constraint("customer_pk", true), decimal()];
+        let all = vec![drop_constraint("customer_pkey", true), decimal()];
         alter(db, "customer", all, session).expect("altered");
         assert!(db.relation("orders", session).definition().foreign_keys.is_empty());
         db.check(session);

@@ -445,7 +445,7 @@ pub(crate) fn table(
     columns: Vec<ColumnSpec>,
     constraints: Vec<ConstraintSpec>,
 ) -> TableSpec {
-    TableSpec { name: name.into(), tablespace: None, columns, constraints }
+    TableSpec { columns, constraints, ..TableSpec::new(name) }
 }
 
 pub(crate) fn index(name: &str, table: &str, columns: &[&str], unique: bool) -> IndexSpec {

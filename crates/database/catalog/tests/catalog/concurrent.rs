@@ -91,13 +91,13 @@ fn a_constraint_goes_when_nobody_changes_the_table_that_it_refers_to() {
         let row = [Value::Int(9), Value::Null, Value::Null];
         customer.insert(&mut work, &row).expect("inserted");
         let lock_wait = LockWait::NoWait;
-        let (name, cascade) = ("orders_customer_fk".into(), false);
+        let (name, cascade) = ("orders_customer_fkey".into(), false);
         let drop = Alteration::DropConstraint { name, cascade };
         let dropped = db.catalog.alter_table("orders", &drop, lock_wait, session);
         refused(dropped, RefusalKind::Busy, "");
         let dropped = db.catalog.drop_table("orders", false, lock_wait, session);
         refused(dropped, RefusalKind::Busy, "");
-        let dropped = db.catalog.drop_index("orders_customer_fk_idx", lock_wait, session);
+        let dropped = db.catalog.drop_index("orders_customer_fkey_idx", lock_wait, session);
         refused(dropped, RefusalKind::Busy, "");
         let add = Alteration::AddColumn(column("note", Type::Text));
         db.catalog.alter_table("orders", &add, lock_wait, session).expect("altered");
@@ -129,7 +129,7 @@ fn what_is_refused_for_want_of_cascade_waits_for_no_other_table() {
         let lock_wait = LockWait::NoWait;
         let drop = |cascade| db.catalog.drop_table("customer", cascade, lock_wait, session);
         let alter = |cascade| {
-            let key = Alteration::DropConstraint { name: "customer_pk".into(), cascade };
+            let key = Alteration::DropConstraint { name: "customer_pkey".into(), cascade };
             db.catalog.alter_table("customer", &key, lock_wait, session)
         };
         refused(drop(false), RefusalKind::WrongState, "of table orders refers to it");
@@ -473,7 +473,7 @@ fn takes_away(db: &Db, session: &Session) -> u32 {
             allowed(db.catalog.truncate_table("orders", WAIT, session));
         }
         truncated += u32::from(allowed(db.catalog.truncate_table("customer", WAIT, session)));
-        let (name, cascade) = ("orders_customer_fk".into(), false);
+        let (name, cascade) = ("orders_customer_fkey".into(), false);
         let drop = Alteration::DropConstraint { name, cascade };
         allowed(db.catalog.alter_table("orders", &drop, WAIT, session));
         let customers = db.rows("customer", session).len() as i64;

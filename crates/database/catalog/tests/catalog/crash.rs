@@ -71,7 +71,7 @@ const STATEMENTS: [(&str, Run); 31] = [
         alter(db, "customer", Alteration::RenameColumn { from, to }, session)
     }),
     ("rename foreign key", |db, session| {
-        let (from, to) = ("orders_customer_fk".into(), "of_customer".into());
+        let (from, to) = ("orders_customer_fkey".into(), "of_customer".into());
         alter(db, "orders", Alteration::RenameConstraint { from, to }, session)
     }),
     ("set not null", |db, session| {
@@ -85,14 +85,14 @@ const STATEMENTS: [(&str, Run); 31] = [
         alter(db, "orders", Alteration::AddConstraint(key), session)
     }),
     ("drop foreign key", |db, session| {
-        let (name, cascade) = ("orders_customer_fk".into(), false);
+        let (name, cascade) = ("orders_customer_fkey".into(), false);
         alter(db, "orders", Alteration::DropConstraint { name, cascade }, session)
     }),
     ("add unique", |db, session| {
         alter(db, "customer", Alteration::AddConstraint(unique(&["name"])), session)
     }),
     ("drop primary key cascade", |db, session| {
-        let (name, cascade) = ("customer_pk".into(), true);
+        let (name, cascade) = ("customer_pkey".into(), true);
         alter(db, "customer", Alteration::DropConstraint { name, cascade }, session)
     }),
     ("create sequence", |db, session| {
@@ -134,7 +134,7 @@ const STATEMENTS: [(&str, Run); 31] = [
         alter_together(db, "customer", all, None, session)
     }),
     ("drop a key and an identity, and add a key", |db, session| {
-        let (name, cascade) = ("orders_customer_fk".into(), false);
+        let (name, cascade) = ("orders_customer_fkey".into(), false);
         let all = vec![
             Alteration::DropConstraint { name, cascade },
             Alteration::DropColumn("number".into()),

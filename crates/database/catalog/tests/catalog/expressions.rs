@@ -113,13 +113,13 @@ fn a_check_that_is_an_expression_holds_for_rows_that_are_there_and_that_come() {
         refused(
             db.insert("customer", &row, session),
             RefusalKind::CheckViolation,
-            "customer_check",
+            "customer_id_check",
         );
     });
     let disk = with(disk, |db, session| {
         let customer = db.relation("customer", session);
         let check = &customer.definition().expressions[0];
-        assert_eq!((&check.name[..], &check.text[..]), ("customer_check", "id < 12"));
+        assert_eq!((&check.name[..], &check.text[..]), ("customer_id_check", "id < 12"));
         let key = [Value::Int(3)];
         let mut change = |_: &RowView<'_>, row: &mut RowChange<'_>| row.set(0, Value::Int(30));
         let changed = db.transact(session, |work| {
@@ -131,7 +131,7 @@ fn a_check_that_is_an_expression_holds_for_rows_that_are_there_and_that_come() {
         let rename = Alteration::RenameColumn { from, to };
         let used = RefusalKind::WrongState;
         refused(alter(db, "customer", rename, session), used, "may say");
-        let (from, to) = ("customer_check".into(), "low".into());
+        let (from, to) = ("customer_id_check".into(), "low".into());
         alter(db, "customer", Alteration::RenameConstraint { from, to }, session).expect("renamed");
         let again = alter(db, "customer", below("id < 90", &["id"]), session);
         again.expect("the name is free");
@@ -139,15 +139,15 @@ fn a_check_that_is_an_expression_holds_for_rows_that_are_there_and_that_come() {
     with(disk, |db, session| {
         let customer = db.catalog.table("customer", session).expect("there");
         let names: Vec<_> = customer.expressions.iter().map(|check| check.name.as_str()).collect();
-        assert_eq!(names, ["low", "customer_check"]);
+        assert_eq!(names, ["low", "customer_id_check"]);
         let (name, cascade) = ("low".into(), false);
         alter(db, "customer", Alteration::DropConstraint { name, cascade }, session).expect("gone");
         let row = [Value::Int(50), Value::Null, Value::Null];
         db.insert("customer", &row, session).expect("below 90");
-        let drop = Alteration::DropConstraint { name: "customer_pk".into(), cascade: false };
+        let drop = Alteration::DropConstraint { name: "customer_pkey".into(), cascade: false };
         alter(db, "customer", drop, session).expect("dropped");
         let drop = alter(db, "customer", Alteration::DropColumn("id".into()), session);
-        refused(drop, RefusalKind::WrongState, "its check customer_check has column id");
+        refused(drop, RefusalKind::WrongState, "its check customer_id_check has column id");
     });
 }
 
@@ -175,13 +175,13 @@ fn without_what_evaluates_a_check_its_table_is_read_and_not_changed() {
         let db = Db { instance, catalog: std::sync::Arc::new(catalog) };
         assert_eq!(db.rows("priced", session).len(), 1);
         let late = db.insert("priced", &[Value::Int(2), Value::Int(7)], session);
-        refused(late, RefusalKind::WrongState, "its check priced_check is an expression");
+        refused(late, RefusalKind::WrongState, "its check priced_price_check is an expression");
         let row = [Value::Int(2), Value::Null, Value::Null];
         db.insert("customer", &row, session).expect("it has no such check");
         let more = TableSpec { name: "more".into(), ..priced() };
         let made = db.catalog.create_table(&more, WAIT, session);
         refused(made, RefusalKind::WrongState, "is an expression");
-        let (name, cascade) = ("priced_check".into(), false);
+        let (name, cascade) = ("priced_price_check".into(), false);
         let drop = Alteration::DropConstraint { name, cascade };
         alter(&db, "priced", drop, session).expect("dropped");
         db.insert("priced", &[Value::Int(2), Value::Int(700)], session).expect("inserted");

@@ -138,16 +138,17 @@ fn indexes_of_several_tables_are_dropped_together_or_stay() {
             db.catalog.drop_indexes(names, how, WAIT, session)
         };
         refused(drop(&["by_city", "nothing"], false), RefusalKind::NotFound, "no index");
-        let primary = drop(&["by_city", "orders_pk"], false);
+        let primary = drop(&["by_city", "orders_pkey"], false);
         refused(primary, RefusalKind::WrongState, "primary key of table orders");
         // Each of the two would do for the foreign key.
-        let both = drop(&["by_city", "by_customer", "orders_customer_fk_idx"], false);
-        refused(both, RefusalKind::WrongState, "orders_customer_fk needs it");
+        let both = drop(&["by_city", "by_customer", "orders_customer_fkey_idx"], false);
+        refused(both, RefusalKind::WrongState, "orders_customer_fkey needs it");
         assert_eq!(db.describe(session), before, "nothing of it is done");
-        let names = ["by_city", "nothing", "orders_customer_fk_idx", "by_city"];
+        let names = ["by_city", "nothing", "orders_customer_fkey_idx", "by_city"];
         assert_eq!(drop(&names, true).expect("dropped"), 1);
         db.check(session);
-        let key = Alteration::DropConstraint { name: "orders_customer_fk".into(), cascade: false };
+        let name = "orders_customer_fkey".into();
+        let key = Alteration::DropConstraint { name, cascade: false };
         db.catalog.alter_table("orders", &key, WAIT, session).expect("dropped");
         assert_eq!(drop(&["nothing", "by_customer"], true).expect("dropped"), 1);
         let indexes = |name| db.catalog.table(name, session).expect("there").indexes.len();
@@ -168,7 +169,7 @@ fn an_index_is_dropped_with_the_foreign_keys_that_need_it() {
         db.catalog.create_index(&other, WAIT, session).expect("created");
         let drop = |names: &[&str], how| db.catalog.drop_indexes(names, how, WAIT, session);
         let keys = || db.catalog.table("orders", session).expect("there").foreign_keys.len();
-        assert_eq!(drop(&["orders_customer_fk_idx"], CASCADE).expect("dropped"), 0);
+        assert_eq!(drop(&["orders_customer_fkey_idx"], CASCADE).expect("dropped"), 0);
         assert_eq!(keys(), 1, "the other index will do");
         let refuses = drop(&["by_customer"], RESTRICT);
         refused(refuses, RefusalKind::WrongState, "needs it; drop that first, or say CASCADE");
@@ -176,7 +177,7 @@ fn an_index_is_dropped_with_the_foreign_keys_that_need_it() {
         assert_eq!(keys(), 0);
         let customer = db.relation("customer", session);
         let keys = &customer.definition().referenced_by;
-        assert!(keys.iter().all(|key| key.name != "orders_customer_fk"));
+        assert!(keys.iter().all(|key| key.name != "orders_customer_fkey"));
         db.check(session);
     });
 }

@@ -189,8 +189,8 @@ fn rows_that_would_have_one_key_keep_the_type_as_it_is() {
         }
         // 99.6 becomes 100, which the CHECK forbids; then 1.1 and 1.2 are the same.
         let rounded = set_type(db, "t", "n", number(0), session);
-        refused(rounded, RefusalKind::CheckViolation, "t_check");
-        let name = "t_check".into();
+        refused(rounded, RefusalKind::CheckViolation, "t_n_check");
+        let name = "t_n_check".into();
         let drop = Alteration::DropConstraint { name, cascade: false };
         db.catalog.alter_table("t", &drop, WAIT, session).expect("dropped");
         let rounded = set_type(db, "t", "n", number(0), session);

@@ -169,7 +169,7 @@ fn a_lock_that_is_not_had_is_told_by_table_and_key() {
     for (what, text) in told {
         let says = match what {
             "insert" => {
-                [" a unique key of index account_pk (", ") of account at", "key is id = 500"]
+                [" a unique key of index account_pkey (", ") of account at", "key is id = 500"]
             }
             _ => ["cannot lock a row of table account (", "the row has id = 5", "session one"],
         };
@@ -205,7 +205,7 @@ fn a_lock_that_is_not_had_is_told_by_table_and_key_after_a_truncate_too() {
     tx.rollback().expect("ended");
     holder.rollback().expect("ended");
     assert!(of_row.contains("a row of table account (") && of_row.contains("id = 5"), "{of_row}");
-    assert!(of_key.contains(" of index account_pk ("), "{of_key}");
+    assert!(of_key.contains(" of index account_pkey ("), "{of_key}");
     drop((one, other));
     database.shutdown().expect("in good order");
 }

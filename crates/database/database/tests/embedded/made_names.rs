@@ -107,8 +107,8 @@ fn tables_get_constraints_that_would_get_the_same_names_at_once() {
 fn a_name_that_the_statement_gives_is_not_made_up_for_another_constraint() {
     made(|database, session| {
         let mut connection = database.connect_with(session);
-        let spec = table("t", &["a", "b"]).primary_key(["a"]).unique(["b"]).named("t_pk");
+        let spec = table("t", &["a", "b"]).primary_key(["a"]).unique(["b"]).named("t_pkey");
         make(&mut connection, &spec);
-        connection.drop_index("t_pk").expect("it is that of the other one");
+        connection.drop_index("t_pkey").expect("it is that of the other one");
     });
 }

@@ -56,7 +56,7 @@ fn a_key_or_bound_of_the_wrong_length_is_refused() {
     with_goods("wrong-keys", |_, connection, goods| {
         let (one, by_kind) = (Value::Int(1), goods.index("by_kind").expect("there"));
         for key in [&[][..], &[one, one]] {
-            refused(connection.get(goods, key, |_| ()), &["goods", "goods_pk", "id"]);
+            refused(connection.get(goods, key, |_| ()), &["goods", "goods_pkey", "id"]);
             let mut tx = connection.begin();
             refused(tx.update(goods, key, |_, _| Ok(())), &["goods", "id"]);
             refused(tx.delete(goods, key), &["goods", "id"]);

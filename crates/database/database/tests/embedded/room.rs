@@ -246,7 +246,7 @@ fn holds(database: &Database, expected: &Rows, session: &Session) {
     let mut found = Rows::new();
     connection.scan(&table, |row| found.extend([kept(&row)])).expect("read");
     assert!(found == *expected, "the table has others");
-    for index in ["t_pk", "by_tag"] {
+    for index in ["t_pkey", "by_tag"] {
         let at = table.index(index).or_else(|_| table.primary().ok_or(())).expect("there");
         let mut through = Rows::new();
         let look = |row: database::Row<'_>| {

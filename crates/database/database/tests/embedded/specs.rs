@@ -43,6 +43,7 @@ fn place() -> TableSpec {
             ConstraintSpec { name: Some("sound".into()), rule: Rule::Check(positive(1)) },
             ConstraintSpec { name: None, rule: Rule::Unique(vec!["size".into(), "id".into()]) },
         ],
+        indexes: Vec::new(),
     }
 }
 

@@ -13,9 +13,10 @@ use stop::{SqlState, did_you_mean};
 use value::Value;
 
 use super::Binder;
-use crate::logical::{HostCall, asked};
-use crate::names::{PUBLIC, parts_of};
+use crate::logical::{HostCall, asked, host_call_of};
+use crate::names::{Name, PUBLIC, parts_of};
 use crate::refuse::{At, Bind, Placed, Refused};
+use crate::schema::Found;
 use crate::system::CatalogQuestion;
 
 /// The schemas in which functions are found.
@@ -67,6 +68,8 @@ impl Binder<'_> {
                 let object = self.sequence_named(&arguments[0])?;
                 Ok(self.sequence_value(object, false))
             }
+            ("setval", 2 | 3) => self.set_sequence(arguments),
+            ("pg_get_serial_sequence", 2) => self.serial_sequence(&arguments),
             ("lastval", 0) => Ok(self.host_call(HostCall::LastValue, Vec::new())),
             ("current_setting", 1) => {
                 let mut arguments = arguments;
@@ -99,15 +102,74 @@ impl Binder<'_> {
         self.host_call(call, Vec::new())
     }
 
+    /// `setval(name, value [, is_given])`.
+    fn set_sequence(&mut self, arguments: Vec<Typed>) -> Bind<Typed> {
+        let object = self.sequence_named(&arguments[0])?;
+        self.objects.insert(ObjectId::Sequence(object));
+        let mut given = Vec::with_capacity(2);
+        for (argument, kind) in arguments.into_iter().skip(1).zip([Kind::Whole, Kind::Boolean]) {
+            given.push(argument.implicit(kind)?.expression);
+        }
+        Ok(self.host_call(HostCall::SetValue(object), given))
+    }
+
     pub(super) fn host_call(&mut self, call: HostCall, arguments: Vec<Expression>) -> Typed {
         let frame = self.frame();
         frame.calls.push(call);
         asked(call, frame.calls.len() - 1, arguments)
     }
 
+    /// `pg_get_serial_sequence(table, column)`: the sequence that numbers a column; NULL if none
+    /// does.
+    fn serial_sequence(&mut self, arguments: &[Typed]) -> Bind<Typed> {
+        let names = (self.constant_name(&arguments[0]), self.constant_name(&arguments[1]));
+        let (Some(Value::Text(table)), Some(Value::Text(column))) = names else {
+            let instead = "write the names as texts: pg_get_serial_sequence('table', 'column')";
+            let what = "the sequence of a column by a computed name";
+            return Err(Refused::unsupported(At::NOWHERE, what, instead));
+        };
+        let name = Name::plain(name_within(table));
+        let Some(Found::Table(found)) = self.schema.find(&name)? else {
+            let message = format!("there is no table {name}");
+            return Err(Refused::new(SqlState::UNDEFINED_TABLE, At::NOWHERE, message));
+        };
+        self.note_table(found.object());
+        let mut columns = found.definition.columns.iter().filter(|of| !of.is_dropped());
+        let Some(of) = columns.find(|of| of.name == column) else {
+            let message = format!("table {name} has no column {column}");
+            return Err(Refused::new(SqlState::UNDEFINED_COLUMN, At::NOWHERE, message));
+        };
+        let Some(sequence) = of.default.sequence() else {
+            return Ok(Typed::value(Value::Null));
+        };
+        self.objects.insert(ObjectId::Sequence(sequence));
+        Ok(self.host_call(HostCall::SequenceName(sequence), Vec::new()))
+    }
+
+    /// The question to the connection that an expression of this frame is.
+    fn call_of(&self, expression: &Expression) -> Option<HostCall> {
+        let Expression::Subquery(subquery) = expression else { return None };
+        self.frames.last()?.calls.get(host_call_of(subquery.number)?).copied()
+    }
+
+    /// The constant by which an object is named, perhaps with a cast to `regclass`.
+    fn constant_name<'t>(&self, argument: &'t Typed) -> Option<Value<'t>> {
+        const OID: HostCall = HostCall::Catalog(CatalogQuestion::RelationOid);
+        match &argument.expression {
+            Expression::Subquery(subquery) => {
+                let is_oid = self.call_of(&argument.expression) == Some(OID);
+                subquery.arguments.first().filter(|_| is_oid)?.constant()
+            }
+            expression => expression.constant(),
+        }
+    }
+
     /// The sequence that a text names: it is looked for when the statement is bound.
     fn sequence_named(&self, argument: &Typed) -> Bind<ObjectNo> {
-        let Some(Value::Text(written)) = argument.expression.constant() else {
+        if let Some(HostCall::SequenceName(object)) = self.call_of(&argument.expression) {
+            return Ok(object);
+        }
+        let Some(Value::Text(written)) = self.constant_name(argument) else {
             let instead = "write the sequence's name as a text: nextval('name')";
             return Err(Refused::unsupported(
                 At::NOWHERE,
@@ -115,11 +177,7 @@ impl Binder<'_> {
                 instead,
             ));
         };
-        let name = written.strip_prefix("public.").unwrap_or(written);
-        let name = match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-            Some(quoted) => quoted.to_string(),
-            None => name.to_lowercase(),
-        };
+        let name = name_within(written);
         match self.schema.sequence(&name)? {
             Some(object) => Ok(object),
             None => {
@@ -129,6 +187,15 @@ impl Binder<'_> {
                 Err(Refused::new(SqlState::UNDEFINED_TABLE, At::NOWHERE, message))
             }
         }
+    }
+}
+
+/// The name of an object of users' that a text says, with its quotes and its schema or without.
+fn name_within(written: &str) -> String {
+    let name = written.strip_prefix("public.").unwrap_or(written);
+    match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(quoted) => quoted.to_string(),
+        None => name.to_lowercase(),
     }
 }
 

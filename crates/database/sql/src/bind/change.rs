@@ -151,7 +151,12 @@ impl Binder<'_> {
         let index = match &written.target {
             None => None,
             Some(syntax::ConflictTarget::Columns(names)) => {
-                Some(arbiter(definition, &Binder::places_of(definition, names)?)?)
+                // A column that is named twice is one of the key.
+                let mut places = BTreeSet::new();
+                for name in names {
+                    places.insert(Binder::place_of(definition, name)?);
+                }
+                Some(arbiter(definition, &places)?)
             }
             Some(syntax::ConflictTarget::Constraint(name)) => {
                 Some(arbiter_named(definition, name)?)
@@ -362,7 +367,7 @@ pub(super) fn target_name(table: &syntax::Name, alias: Option<&Ident>) -> Name {
 }
 
 /// The unique index with exactly these columns.
-fn arbiter(table: &TableDefinition, columns: &[usize]) -> Bind<IndexId> {
+fn arbiter(table: &TableDefinition, columns: &BTreeSet<usize>) -> Bind<IndexId> {
     let is_it = |index: &&relation::IndexDefinition| {
         index.unique
             && index.columns.len() == columns.len()

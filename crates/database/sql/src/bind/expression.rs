@@ -14,7 +14,7 @@ use value::Value;
 use super::Binder;
 use super::pattern::matched;
 use super::scope::Wanted;
-use super::system::{is_bytewise, plain_operator};
+use super::system::plain_operator;
 use crate::names::{Name, fold};
 use crate::refuse::{At, Bind, Placed, Refused};
 
@@ -116,7 +116,7 @@ impl Binder<'_> {
                 Ok(build::call(name, arguments)?)
             }
             Expr::Collate { expr, collation } => {
-                if is_bytewise(&collation.to_string()) {
+                if syntax::is_bytewise(&collation.to_string()) {
                     return self.expression(expr);
                 }
                 let instead = "texts compare by their bytes (collation C)";

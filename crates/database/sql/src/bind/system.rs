@@ -97,13 +97,6 @@ pub(super) fn plain_operator(parts: &[String]) -> Bind<BinaryOperator> {
     })
 }
 
-/// Whether a collation is that of all texts: by their bytes.
-pub(super) fn is_bytewise(name: &str) -> bool {
-    let name = name.to_lowercase().replace('"', "");
-    let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
-    matches!(name, "c" | "posix" | "binary" | "default")
-}
-
 /// The name of a type of PostgreSQL's catalogue; none if it can't be one.
 fn system_type(written: &DataType) -> Bind<Option<String>> {
     Ok(match written {
@@ -136,13 +129,5 @@ mod tests {
         assert_eq!(named(&["pg_catalog", "~"]).expect("there"), BinaryOperator::PGRegexMatch);
         assert_eq!(named(&["="]).expect("there"), BinaryOperator::Eq);
         assert!(named(&["pg_catalog", "@@"]).is_err());
-    }
-
-    #[test]
-    fn texts_compare_by_their_bytes() {
-        for name in ["C", "\"C\"", "pg_catalog.default", "pg_catalog.\"default\""] {
-            assert!(is_bytewise(name), "{name}");
-        }
-        assert!(!is_bytewise("de_DE"));
     }
 }

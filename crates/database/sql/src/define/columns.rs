@@ -49,7 +49,7 @@ impl Frame<'_> {
             (None, None) => DefaultSpec::Constant(OwnedValue::NULL),
             (Some(_), Some(_)) => {
                 let message = format!("column {name} can't have both a default and an identity");
-                return Err(refuse(SqlState::INVALID_COLUMN_DEFINITION, message));
+                return Err(refuse(SqlState::SYNTAX_ERROR, message));
             }
         };
         Ok(ColumnSpec { name, kind, not_null: column.not_null, default })

@@ -46,7 +46,8 @@ impl Frame<'_> {
         let outcome = Done::Yes.outcome("CREATE TABLE");
         let plan = self.plan_of(query, written)?;
         let columns = specs(&plan.columns, names)?;
-        let spec = TableSpec { name, tablespace, columns, constraints: Vec::new() };
+        let (constraints, indexes) = (Vec::new(), Vec::new());
+        let spec = TableSpec { name, tablespace, columns, constraints, indexes };
         let wait = self.state.own.ddl_lock_wait();
         let made = self.catalog.create_table(&spec, wait, self.session)?;
         if !with_data {

@@ -7,7 +7,7 @@
 //! | module | what it has |
 //! |---|---|
 //! | `table`, `columns` | CREATE TABLE; columns and constraints |
-//! | `filled` | CREATE TABLE AS |
+//! | `filled`, `like` | CREATE TABLE AS; LIKE in CREATE TABLE |
 //! | `external` | CREATE EXTERNAL TABLE |
 //! | `alter`, `altered` | ALTER TABLE, and the table as its actions will leave it |
 //! | `view`, `readers` | CREATE VIEW, and what a view reads; views whose table is altered |
@@ -26,6 +26,7 @@ mod columns;
 mod external;
 mod filled;
 mod instance;
+mod like;
 mod objects;
 mod readers;
 mod table;

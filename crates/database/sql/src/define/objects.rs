@@ -44,7 +44,7 @@ impl Frame<'_> {
         }
         let name = match &create.name {
             Some(name) => Name::of_users(name)?,
-            None => self.index_name(&table, &columns),
+            None => self.index_name(&table, &columns, &[]),
         };
         let tablespace = create.tablespace.as_ref().map(fold);
         let spec = IndexSpec { name, table, columns, unique: create.unique, tablespace };
@@ -54,14 +54,21 @@ impl Frame<'_> {
     }
 
     /// A name for an index that is given none: of its table and columns, with a number if another
-    /// has it.
-    fn index_name(&self, table: &str, columns: &[IndexColumnSpec]) -> String {
+    /// has it, also one of those that are made with it.
+    pub(super) fn index_name(
+        &self,
+        table: &str,
+        columns: &[IndexColumnSpec],
+        with: &[IndexSpec],
+    ) -> String {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         let base = format!("{table}_{}_idx", names.join("_"));
         let tables = self.catalog.definitions(self.session);
         let is_taken = |name: &str| {
             let mut all = tables.iter().flat_map(|table| &table.indexes);
-            all.any(|index| index.name == name) || self.object_named(name).is_some()
+            all.any(|index| index.name == name)
+                || with.iter().any(|index| index.name == name)
+                || self.object_named(name).is_some()
         };
         let numbered = (1..).map(|number: u32| format!("{base}{number}"));
         let mut names = std::iter::once(base.clone()).chain(numbered);
@@ -80,6 +87,10 @@ impl Frame<'_> {
     pub(super) fn create_sequence(&mut self, create: &CreateSequence) -> Result<Done, Stop> {
         let name = Name::of_users(&create.name)?;
         let options = sequence_options(&create.options)?;
+        let options = match create.kind {
+            Some(kind) => options.of_type(kind)?,
+            None => options,
+        };
         let made = self.catalog.create_sequence(&name, &options, self.session).map(|_| ());
         Done::unless(create.if_not_exists, RefusalKind::AlreadyExists, made)
     }

@@ -2,12 +2,13 @@
 //!
 //! Callers: `define`.
 
-use catalog::{ColumnSpec, TableSpec};
+use catalog::{ColumnSpec, IndexSpec, TableSpec};
 use stop::{RefusalKind, Stop};
-use syntax::{ColumnDefinition, Constraint, CreateTable, TableContent};
+use syntax::{ColumnDefinition, Constraint, CreateTable, Like, TableContent};
 
 use super::Done;
 use super::columns::Present;
+use super::like::CopiedIndex;
 use crate::bind::CheckedColumn;
 use crate::engine::Frame;
 use crate::names::{Name, fold};
@@ -27,9 +28,10 @@ impl Frame<'_> {
         }
         let tablespace = create.tablespace.as_ref().map(fold);
         match &create.content {
-            TableContent::Defined { columns, constraints } => {
+            TableContent::Defined { columns, constraints, likes } => {
                 written.check()?;
-                let spec = self.table_spec(name, tablespace, columns, constraints, written.text)?;
+                let spec = self.table_spec(&name, columns, constraints, likes, written.text)?;
+                let spec = TableSpec { tablespace, ..spec };
                 let wait = self.state.own.ddl_lock_wait();
                 let made = self.catalog.create_table(&spec, wait, self.session).map(|_| ());
                 let skips = create.if_not_exists;
@@ -43,24 +45,39 @@ impl Frame<'_> {
 
     fn table_spec(
         &mut self,
-        name: String,
-        tablespace: Option<String>,
+        name: &str,
         columns: &[ColumnDefinition],
         constraints: &[Constraint],
+        likes: &[Like],
         text: &str,
     ) -> Result<TableSpec, Stop> {
-        let mut specs = Vec::with_capacity(columns.len());
-        for column in columns {
-            specs.push(self.column_spec(column, Present::NoRows, text)?);
+        let (mut specs, mut copies) = (Vec::with_capacity(columns.len()), Vec::new());
+        for place in 0..=columns.len() {
+            for like in likes.iter().filter(|like| like.before == place) {
+                let copied = self.copied(like)?;
+                specs.extend_from_slice(&copied.columns);
+                copies.push(copied);
+            }
+            if let Some(column) = columns.get(place) {
+                specs.push(self.column_spec(column, Present::NoRows, text)?);
+            }
         }
         let known = checked(&specs);
         let of_columns = columns.iter().flat_map(|column| &column.constraints);
-        let mut all = Vec::new();
+        let (mut all, mut indexes) = (Vec::new(), Vec::new());
         for constraint in of_columns.chain(constraints) {
-            all.push(self.constraint_spec(constraint, &name, &known, text)?);
+            all.push(self.constraint_spec(constraint, name, &known, text)?);
         }
         drop(known);
-        Ok(TableSpec { name, tablespace, columns: specs, constraints: all })
+        for copied in copies {
+            all.extend(copied.constraints);
+            for CopiedIndex { columns, unique } in copied.indexes {
+                let of = self.index_name(name, &columns, &indexes);
+                let (table, tablespace) = (name.to_string(), None);
+                indexes.push(IndexSpec { name: of, table, columns, unique, tablespace });
+            }
+        }
+        Ok(TableSpec { columns: specs, constraints: all, indexes, ..TableSpec::new(name) })
     }
 }
 

@@ -92,7 +92,7 @@ impl Frame<'_> {
     ) -> Result<ToRun, Stop> {
         match &*explain.statement {
             Statement::Execute(execute) => {
-                let prepared = self.state.statements.named(&execute.name)?;
+                let prepared = self.state.statements.executed(execute)?;
                 let values = self.values_of(&execute.values, &prepared.0.said, written.text)?;
                 let now = self.session.now();
                 let planned = self.planned(&prepared.0, is_stale, now).map_err(elsewhere)?;

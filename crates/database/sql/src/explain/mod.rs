@@ -84,7 +84,7 @@ impl Frame<'_> {
     ) -> Result<Arc<Plan>, Stop> {
         match statement {
             Statement::Execute(execute) => {
-                let prepared = self.state.statements.named(&execute.name)?;
+                let prepared = self.state.statements.executed(execute)?;
                 let now = self.session.now();
                 let mut planned = self.planned(&prepared.0, false, now).map_err(elsewhere)?;
                 if !planned.opened.plan().basis.holds(self.catalog, self.session) {

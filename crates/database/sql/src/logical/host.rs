@@ -22,8 +22,13 @@ pub(crate) enum HostCall {
     NextValue(ObjectNo),
     /// The value that this session was given last of a sequence.
     CurrentValue(ObjectNo),
+    /// Sets the value of a sequence to the first argument, which counts as given unless the second
+    /// one is false.
+    SetValue(ObjectNo),
     /// The value that this session was given last of any sequence.
     LastValue,
+    /// The name of a sequence, with its schema.
+    SequenceName(ObjectNo),
     /// The value of a setting or parameter, whose name is the argument.
     Setting,
     /// The number of the session.
@@ -35,13 +40,14 @@ pub(crate) enum HostCall {
 impl HostCall {
     /// Whether two calls may be answered differently.
     fn is_volatile(self) -> bool {
-        !matches!(self, HostCall::SessionNumber | HostCall::Catalog(_))
+        use HostCall::{Catalog, SequenceName, SessionNumber};
+        !matches!(self, SessionNumber | SequenceName(_) | Catalog(_))
     }
 
     /// The kind of the answer.
     fn kind(self) -> Kind {
         match self {
-            HostCall::Setting => Kind::Text,
+            HostCall::Setting | HostCall::SequenceName(_) => Kind::Text,
             HostCall::Catalog(question) => question.kind(),
             _ => Kind::Whole,
         }
@@ -91,6 +97,8 @@ mod tests {
     fn a_value_of_a_sequence_is_taken_once_for_each_row_and_no_more() {
         let next = asked(HostCall::NextValue(ObjectNo::new(3)), 5, Vec::new());
         assert!(is_volatile(&next.expression));
+        let set = asked(HostCall::SetValue(ObjectNo::new(3)), 7, Vec::new());
+        assert!(is_volatile(&set.expression));
         let own = asked(HostCall::SessionNumber, 6, Vec::new());
         assert!(!is_volatile(&own.expression));
         let number = |typed: &Typed| match &typed.expression {

@@ -105,7 +105,8 @@ impl<'a> Host<'a> {
 #[derive(Default)]
 pub(crate) struct SequenceValues {
     known: RefCell<BTreeMap<ObjectNo, KnownSequence>>,
-    last: Cell<Option<i64>>,
+    /// The sequence of which a value was taken last.
+    last: Cell<Option<ObjectNo>>,
 }
 
 struct KnownSequence {
@@ -122,18 +123,42 @@ impl SequenceValues {
         catalog: &Catalog,
         session: &Session,
     ) -> Result<i64, Stop> {
-        let known = self.known.borrow().get(&object).map(|known| Arc::clone(&known.sequence));
-        let sequence = match known {
-            Some(sequence) => sequence,
-            None => catalog.sequence_of(object, session)?,
-        };
+        let sequence = self.sequence(object, catalog, session)?;
         let value = catalog.next_value(&sequence, session)?;
         self.note(sequence, value);
+        self.last.set(Some(object));
         Ok(value)
     }
 
+    /// Sets the value of a sequence. One that counts as given (`is_given`) is the session's current
+    /// one.
+    pub(crate) fn set(
+        &self,
+        object: ObjectNo,
+        value: i64,
+        is_given: bool,
+        catalog: &Catalog,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let sequence = self.sequence(object, catalog, session)?;
+        catalog.set_value(&sequence, value, is_given, session)?;
+        if is_given {
+            self.note(sequence, value);
+        }
+        Ok(())
+    }
+
+    fn sequence(
+        &self,
+        object: ObjectNo,
+        catalog: &Catalog,
+        session: &Session,
+    ) -> Result<Arc<Sequence>, Stop> {
+        let known = self.known.borrow().get(&object).map(|known| Arc::clone(&known.sequence));
+        known.map_or_else(|| catalog.sequence_of(object, session), Ok)
+    }
+
     fn note(&self, sequence: Arc<Sequence>, value: i64) {
-        self.last.set(Some(value));
         let mut known = self.known.borrow_mut();
         match known.get_mut(&sequence.object()) {
             Some(known) => known.last = Some(value),
@@ -150,9 +175,12 @@ impl SequenceValues {
         last.ok_or_else(|| not_yet("this sequence has no current value in this session"))
     }
 
-    /// The value that the session was given last of any sequence.
+    /// The current value of the sequence of which one was taken last.
     pub(crate) fn last(&self) -> Result<i64, Stop> {
-        self.last.get().ok_or_else(|| not_yet("no sequence has a current value in this session"))
+        match self.last.get() {
+            Some(object) => self.current(object),
+            None => Err(not_yet("no sequence has a current value in this session")),
+        }
     }
 }
 

@@ -7,11 +7,13 @@
 
 use expression::{Arena, Asked, Fault, Subqueries};
 use stop::SqlState;
+use syntax::quote_ident;
 use value::Value;
 
 use super::host::Host;
 use super::subquery::copied;
 use crate::logical::{HostCall, host_call_of};
+use crate::names::PUBLIC;
 use crate::plan::FramePlan;
 
 /// Answers questions to the connection.
@@ -38,12 +40,31 @@ impl HostAnswers<'_> {
     ) -> Result<Value<'a>, Fault> {
         let Host { sequences, connected, catalog, session, .. } = self.host;
         Ok(match self.calls[place] {
-            HostCall::NextValue(_) if connected.is_read_only() => return Err(only_reads()),
+            HostCall::NextValue(_) | HostCall::SetValue(_) if connected.is_read_only() => {
+                return Err(only_reads());
+            }
             HostCall::NextValue(sequence) => {
                 Value::Int(sequences.next(sequence, catalog, session)?)
             }
+            HostCall::SetValue(sequence) => match *arguments {
+                [Value::Int(value)] | [Value::Int(value), Value::Boolean(true)] => {
+                    sequences.set(sequence, value, true, catalog, session)?;
+                    Value::Int(value)
+                }
+                [Value::Int(value), Value::Boolean(false)] => {
+                    sequences.set(sequence, value, false, catalog, session)?;
+                    Value::Int(value)
+                }
+                // With a NULL nothing is set.
+                _ => Value::Null,
+            },
             HostCall::CurrentValue(sequence) => Value::Int(sequences.current(sequence)?),
             HostCall::LastValue => Value::Int(sequences.last()?),
+            HostCall::SequenceName(sequence) => {
+                let sequence = catalog.sequence_of(sequence, session)?;
+                let name = quote_ident(&sequence.definition().name);
+                Value::Text(arena.text(&format!("{PUBLIC}.{name}")))
+            }
             HostCall::SessionNumber => Value::Int(connected.session_number()),
             HostCall::Setting => match arguments.first() {
                 Some(Value::Text(name)) => match connected.setting(name)? {
@@ -65,7 +86,7 @@ impl HostAnswers<'_> {
 
 #[cold]
 fn only_reads() -> Fault {
-    let message = "the transaction is READ ONLY: it takes no value of a sequence";
+    let message = "the transaction is READ ONLY: it neither takes nor sets a sequence's value";
     Fault::new(SqlState::READ_ONLY_SQL_TRANSACTION, message)
 }
 

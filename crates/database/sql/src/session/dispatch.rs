@@ -151,7 +151,7 @@ impl Frame<'_> {
             Statement::Explain(explain) => self.explain(explain, written, into),
             Statement::Begin(modes) => self.begin(*modes),
             Statement::Commit(commit) => self.commit(*commit),
-            Statement::Rollback => self.rollback(),
+            Statement::Rollback { chain } => self.rollback(*chain),
             Statement::Savepoint(name) => self.savepoint(name),
             Statement::RollbackTo(name) => self.rollback_to(name),
             Statement::Release(name) => self.release(name),
@@ -210,7 +210,7 @@ impl Frame<'_> {
         written: Written<'_>,
         into: &mut Rows,
     ) -> Result<Outcome, Stop> {
-        let prepared = self.state.statements.named(&execute.name)?;
+        let prepared = self.state.statements.executed(execute)?;
         let values = self.values_of(&execute.values, &prepared.0.said, written.text)?;
         let (id, most) = (prepared.0.id, written.most);
         let done = self.named_by(id, |frame| frame.execute_rows(&prepared.0, &values, most, into));
@@ -225,7 +225,7 @@ fn has_tree(statement: &Statement) -> bool {
         statement,
         Statement::Begin(_)
             | Statement::Commit(_)
-            | Statement::Rollback
+            | Statement::Rollback { .. }
             | Statement::Savepoint(_)
             | Statement::RollbackTo(_)
             | Statement::Release(_)

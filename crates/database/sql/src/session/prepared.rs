@@ -83,7 +83,7 @@ pub(crate) enum Content {
 impl Drop for Kept {
     fn drop(&mut self) {
         if let Content::Other(statement) = &mut self.content {
-            let tree = std::mem::replace(&mut **statement, Statement::Rollback);
+            let tree = std::mem::replace(&mut **statement, Statement::Rollback { chain: false });
             dropped_tree(&self.text, tree);
         }
     }
@@ -360,8 +360,21 @@ impl Statements {
         }
     }
 
+    /// The statement that EXECUTE names, which has as many parameters as that gives values.
+    pub(crate) fn executed(&self, execute: &syntax::Execute) -> Result<Prepared, Stop> {
+        let prepared = self.named(&execute.name)?;
+        let (wanted, given) = (prepared.0.binds.count(), execute.values.len());
+        if wanted == given {
+            return Ok(prepared);
+        }
+        let name = &execute.name;
+        let message =
+            format!("prepared statement {name} has {wanted} parameters, and EXECUTE gives {given}");
+        Err(refuse(SqlState::SYNTAX_ERROR, message))
+    }
+
     /// The statement of this name.
-    pub(crate) fn named(&self, name: &str) -> Result<Prepared, Stop> {
+    fn named(&self, name: &str) -> Result<Prepared, Stop> {
         self.by_name.get(name).cloned().ok_or_else(|| {
             let meant = stop::did_you_mean(name, self.by_name.keys().map(String::as_str));
             let message = format!("there is no prepared statement {name}{meant}");

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Most are PostgreSQL's, which its programs set without being asked. Of some of these one value is
-//! possible, and only that one is taken: the answer to another one is a refusal, not silence.
+//! possible, and only that one is taken: the answer to another one is a refusal, not silence. Some
+//! are about what isn't there, as plans by bitmaps and policies of rows are: any value holds.
 //!
 //! Invariant: what runs often (methods, times) is kept as values, and made anew with each change.
 //!
@@ -62,25 +63,36 @@ const ISOLATIONS: &[&str] =
 const SETTINGS: &[Info] = &[
     info("application_name", "", Rule::Text),
     info("bytea_output", "hex", Rule::OneOf(&["hex"])),
+    info("check_function_bodies", "on", Rule::Switch),
     info("client_encoding", "UTF8", Rule::OneOf(&["UTF8", "utf-8", "unicode"])),
     info("client_min_messages", "notice", Rule::Text),
     info("commit_logging", "default", Rule::OneOf(&["default", "immediate", "batch"])),
     info("commit_wait", "default", Rule::OneOf(&["default", "wait", "nowait"])),
     info("datestyle", "ISO, MDY", Rule::OneOf(&["ISO, MDY", "iso", "iso,mdy", "iso, ymd"])),
     info("ddl_lock_timeout", "default", Rule::Seconds),
+    info("default_table_access_method", "heap", Rule::OneOf(&["heap"])),
+    info("default_tablespace", "", Rule::OneOf(&[""])),
     info("default_transaction_isolation", "read committed", Rule::OneOf(ISOLATIONS)),
     info("default_transaction_read_only", "off", Rule::Switch),
+    info("enable_bitmapscan", "on", Rule::Switch),
+    info("enable_gathermerge", "on", Rule::Switch),
     info("enable_hashagg", "on", Rule::Switch),
     info("enable_hashjoin", "on", Rule::Switch),
     info("enable_indexscan", "on", Rule::Switch),
     info("enable_mergejoin", "on", Rule::Switch),
     info("enable_nestloop", "on", Rule::Switch),
+    info("enable_parallel_append", "on", Rule::Switch),
+    info("enable_parallel_hash", "on", Rule::Switch),
     info("enable_seqscan", "on", Rule::Switch),
     info("escape_string_warning", "on", Rule::Switch),
     info("extra_float_digits", "1", Rule::OneOf(&["1", "0", "2", "3"])),
+    info("idle_in_transaction_session_timeout", "0", Rule::OneOf(&["0"])),
+    info("idle_session_timeout", "0", Rule::OneOf(&["0"])),
     info("integer_datetimes", "on", Rule::Fixed),
     info("intervalstyle", "postgres", Rule::OneOf(&["postgres"])),
     info("lock_timeout", "default", Rule::Time),
+    info("max_parallel_workers_per_gather", "0", Rule::OneOf(&["0"])),
+    info("row_security", "on", Rule::Switch),
     info("search_path", "\"$user\", public", Rule::Path),
     info("server_encoding", "UTF8", Rule::Fixed),
     info("server_version", concat!("15.0 (Forebay ", env!("CARGO_PKG_VERSION"), ")"), Rule::Fixed),
@@ -89,6 +101,8 @@ const SETTINGS: &[Info] = &[
     info("statement_timeout", "0", Rule::Time),
     info("synchronous_commit", "default", Rule::OneOf(&["default", "on", "off", "local"])),
     info("timezone", "UTC", Rule::OneOf(&["UTC", "gmt", "etc/utc", "z"])),
+    info("transaction_timeout", "0", Rule::OneOf(&["0"])),
+    info("xmloption", "content", Rule::OneOf(&["content", "document"])),
 ];
 
 /// The settings of a session.
@@ -287,6 +301,7 @@ impl Info {
             Rule::Switch => "it is on or off".into(),
             Rule::Time => "it is a time such as 500, 500ms, 2s or 1min; 0 is no bound".into(),
             Rule::Seconds => "it is a number of seconds; 0 doesn't wait at all".into(),
+            Rule::OneOf([""]) => "it is empty, and nothing else".into(),
             Rule::OneOf([one]) => format!("it is {one}, and nothing else"),
             Rule::OneOf(words) => format!("it is one of {}", words.join(", ")),
             Rule::Path => "there is one schema, public".into(),
@@ -389,11 +404,31 @@ mod tests {
             ("server_version", "16"),
             ("enable_seqscan", "maybe"),
             ("lock_timeout", "soon"),
+            ("default_tablespace", "fast"),
+            ("idle_in_transaction_session_timeout", "5s"),
         ] {
             assert!(settings.set(name, Some(value), false).is_err(), "{name} {value}");
         }
         let refused = settings.set("enable_seqscn", Some("on"), false).expect_err("no such one");
         assert!(refused.to_string().contains("enable_seqscan"), "{refused}");
+        // What pg_dump writes in front of a dump.
+        for (name, value) in [
+            ("statement_timeout", "0"),
+            ("lock_timeout", "0"),
+            ("idle_in_transaction_session_timeout", "0"),
+            ("transaction_timeout", "0"),
+            ("client_encoding", "UTF8"),
+            ("standard_conforming_strings", "on"),
+            ("check_function_bodies", "false"),
+            ("xmloption", "content"),
+            ("client_min_messages", "warning"),
+            ("row_security", "off"),
+            ("default_tablespace", ""),
+            ("default_table_access_method", "heap"),
+        ] {
+            set(&mut settings, name, value);
+        }
+        assert!(SETTINGS.is_sorted_by_key(|info| info.name));
         set(&mut settings, "TimeZone".to_lowercase().as_str(), "gmt");
         assert_eq!(settings.get("timezone"), Some("UTC"));
     }

@@ -173,6 +173,7 @@ impl Frame<'_> {
     /// COMMIT.
     pub(super) fn commit(&mut self, written: Commit) -> Result<Outcome, Stop> {
         let outcome = Outcome::done("COMMIT");
+        let next = self.chained(written.chain, "COMMIT AND CHAIN")?;
         let Some(open) = self.transaction.take() else {
             return Ok(outcome.with_notice("no transaction is open"));
         };
@@ -183,12 +184,25 @@ impl Frame<'_> {
         };
         self.with_host(|host, parts| parts.cursors.end_transaction(host));
         self.forget_transaction();
-        committed.map(|()| outcome)
+        committed?;
+        next.map_or(Ok(()), |modes| self.open_with(modes))?;
+        Ok(outcome)
+    }
+
+    /// What the transaction is to be that AND CHAIN begins behind the open one.
+    fn chained(&mut self, chain: bool, tag: &str) -> Result<Option<TransactionModes>, Stop> {
+        if !chain {
+            return Ok(None);
+        }
+        self.open_transaction(tag)?;
+        let OpenNames { is_read_only, isolation, .. } = &self.state.open;
+        let (isolation, read_only) = (*isolation, Some(*is_read_only));
+        Ok(Some(TransactionModes { isolation, read_only }))
     }
 
     fn commit_mode(&self, written: Commit) -> Option<CommitMode> {
         let of_session = self.state.own.settings.used.commit_mode();
-        if written == Commit::default() {
+        if written.wait.is_none() && written.immediate.is_none() {
             return of_session;
         }
         let from = of_session.unwrap_or(CommitMode::DURABLE);
@@ -207,8 +221,9 @@ impl Frame<'_> {
     }
 
     /// ROLLBACK.
-    pub(super) fn rollback(&mut self) -> Result<Outcome, Stop> {
+    pub(super) fn rollback(&mut self, chain: bool) -> Result<Outcome, Stop> {
         let outcome = Outcome::done("ROLLBACK");
+        let next = self.chained(chain, "ROLLBACK AND CHAIN")?;
         self.with_host(|host, parts| {
             if parts.transaction.is_some() {
                 parts.cursors.end_transaction(host);
@@ -219,6 +234,7 @@ impl Frame<'_> {
         };
         self.forget_transaction();
         self.instance.rollback(open, self.session)?;
+        next.map_or(Ok(()), |modes| self.open_with(modes))?;
         Ok(outcome)
     }
 

@@ -166,7 +166,7 @@ fn texts_of_nothing_are_found() {
     });
     assert_eq!(comment, only(Kind::Dictionary, 1));
     let statistics = found(|damage| {
-        let key = [damage.table("parent").0, 3, damage.index("parent_pk").0];
+        let key = [damage.table("parent").0, 3, damage.index("parent_pkey").0];
         damage.set(Statistics, &key, (2, Value::Int(4_711)));
     });
     assert_eq!(statistics, only(Kind::Dictionary, 1));

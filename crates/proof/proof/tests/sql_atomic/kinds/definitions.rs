@@ -165,9 +165,9 @@ fn altered_otherwise() -> [Kind; 6] {
         }),
         definition("alter table drop primary key", || of("alter table o drop primary key")),
         definition("alter table drop constraint cascade", || {
-            of("alter table t drop constraint t_pk cascade")
+            of("alter table t drop constraint t_pkey cascade")
         })
-        .refused("foreign keys", |_| of("alter table t drop constraint t_pk")),
+        .refused("foreign keys", |_| of("alter table t drop constraint t_pkey")),
         definition("alter table drop not null", || {
             of("alter table t alter column v drop not null")
         })
@@ -221,7 +221,7 @@ fn altered_at_once() -> [Kind; 3] {
                 alter column t set not null")
         })
         .refused("foreign keys", |_| {
-            of("alter table t add column n integer, drop constraint t_pk, add primary key (id)")
+            of("alter table t add column n integer, drop constraint t_pkey, add primary key (id)")
         }),
     ]
 }
@@ -235,7 +235,7 @@ fn simple() -> [Kind; 13] {
             .refused("a table that refers to it", |_| of("drop table t")),
         definition("drop table cascade", || of("drop table t cascade")),
         definition("drop index", || of("drop index t_by_v"))
-            .refused("a primary key", |_| of("drop index t_pk")),
+            .refused("a primary key", |_| of("drop index t_pkey")),
         definition("alter index", || of("alter index t_by_v rename to n")),
         definition("create sequence", || of("create sequence n start with 5 cache 3"))
             .refused("a sequence of this name", |_| of("create sequence s")),
@@ -285,6 +285,6 @@ fn seldom() -> [Kind; 11] {
         definition("drop view of several", || of("drop view y, w, z"))
             .refused("a view that reads the last", |_| of("drop view w, y")),
         definition("drop index of several", || of("drop index t_by_v, o_by_t"))
-            .refused("a primary key", |_| of("drop index o_by_t, t_pk")),
+            .refused("a primary key", |_| of("drop index o_by_t, t_pkey")),
     ]
 }
