@@ -322,7 +322,7 @@ impl<'s> Connection<'s> {
             client,
         };
         // Deep statements ask for more by themselves.
-        os::with_stack(STACK, || work(&mut frame)).unwrap_or_else(|error| Err(error.into()))
+        os::with_stack(STACK, || work(&mut frame))
     }
 
     /// Runs a statement; its first rows come into `into`.

@@ -122,12 +122,13 @@ fn what_is_altered_together_is_bound_as_it_will_be() {
     ] {
         run(&mut connection, text);
     }
-    for text in [
-        "alter table t drop column id, add column id bigint",
-        "alter table t add column c bigint, add column x bigint",
-        "alter table t add column c bigint, alter column id type integer",
+    let needed = SqlState::DEPENDENT_OBJECTS_STILL_EXIST;
+    for (text, state) in [
+        ("alter table t drop column id, add column id bigint", needed),
+        ("alter table t add column c bigint, add column x bigint", STATE),
+        ("alter table t add column c bigint, alter column id type integer", needed),
     ] {
-        assert_eq!(refused(&mut connection, text), STATE, "{text}");
+        assert_eq!(refused(&mut connection, text), state, "{text}");
         assert_eq!(rows(&mut connection, "select * from t"), ["1|5|x"], "{text}");
     }
     let alter = "alter table t add check (a > b), add column a bigint default 3 check (a < 10), \

@@ -22,12 +22,13 @@ use std::sync::Arc;
 use catalog::Catalog;
 use expression::Kind;
 use latch::{Latch, LatchKind, Shared64};
-use os::{Os, Session, with_stack_if_any};
+use os::{Os, Session};
 use rowsource::{Counts, Figures};
 use syntax::{Binds, SqlId};
 use waits::Nanos;
 
 use crate::plan::{FramePlan, Methods, Plan, PlanLine, fingerprint, lines};
+use crate::stack::with_stack;
 
 /// The most texts whose plans are kept.
 const TEXTS_MAX: usize = 2_000;
@@ -382,7 +383,7 @@ impl Plans {
             StatementView {
                 child,
                 tag: entry.tag,
-                plan_hash: with_stack_if_any(entry.plan.stack(), || fingerprint(&entry.plan.frame)),
+                plan_hash: with_stack(entry.plan.stack(), || fingerprint(&entry.plan.frame)),
                 executions: of(&counts.executions),
                 fetches: of(&counts.fetches),
                 ended: of(&counts.ended),
@@ -451,7 +452,7 @@ impl StatementView {
     /// The operations of its plan, each before those that feed it.
     pub fn operations(&self) -> Vec<OperationView> {
         let plan = &self.entry.plan;
-        with_stack_if_any(plan.stack(), || operations(&plan.frame, &self.measured))
+        with_stack(plan.stack(), || operations(&plan.frame, &self.measured))
     }
 }
 

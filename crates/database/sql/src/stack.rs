@@ -4,22 +4,21 @@
 //! ```text
 //!   read, bind, rewrite, plan, define ─▶ always with MAKING: limits bound what that takes
 //!   run, fetch, close                 ─▶ by the levels of the plan: most run where they are
-//!   drop                              ─▶ the same; what can't be refused isn't
+//!   drop                              ─▶ the same
 //! ```
 //!
 //! The figures are those of a build without optimisation, where a level of the parser takes up to
 //! some 200 KiB, and one of a run a few: what is optimised takes a tenth. They are bounds and not
-//! measures, so a figure that is too large costs a switch of stacks, about a microsecond.
+//! measures, so a figure that is too large costs another stack, mapped and unmapped again: some
+//! microseconds, and the first touch of its pages.
 //!
 //! Invariant: what walks a tree that a statement's text has made runs with a stack of this module,
 //! or below one that does (rule SQ69).
 //!
 //! Callers: whatever makes, runs or drops what was made of a text.
 
-use os::{STACK_ASKED_MAX, with_stack_if_any};
-use stop::{SqlState, Stop};
-
-use crate::refuse::refuse;
+use os::STACK_ASKED_MAX;
+pub(crate) use os::with_stack;
 
 /// What making something of a text takes at most: 64 levels of the parser, 400 of the binder, as
 /// many of joins, views and set operations.
@@ -42,22 +41,6 @@ pub(crate) const LEVELS_FEW: usize = 16;
 /// The most levels of a statement's tree: those of the text, and some for each.
 const TREE_LEVELS_MAX: usize = 8 * syntax::TREE_DEPTH_MAX;
 
-/// Does `work` with so much stack (rule SQ69).
-#[inline]
-pub(crate) fn with_stack<T>(
-    bytes: usize,
-    work: impl FnOnce() -> Result<T, Stop>,
-) -> Result<T, Stop> {
-    os::with_stack(bytes, work).unwrap_or_else(|error| Err(too_complex(&error)))
-}
-
-/// What a statement is refused with that can have no other stack.
-#[cold]
-pub(crate) fn too_complex(error: &os::Error) -> Stop {
-    let message = format!("the statement needs more stack than the thread has left: {error}");
-    refuse(SqlState::STATEMENT_TOO_COMPLEX, message)
-}
-
 /// The stack that a run of so many levels takes at most.
 #[inline]
 pub(crate) fn to_run(levels: usize) -> usize {
@@ -67,7 +50,7 @@ pub(crate) fn to_run(levels: usize) -> usize {
 /// Drops what has so many levels.
 pub(crate) fn dropped<T>(levels: usize, value: T) {
     let bytes = levels.saturating_mul(DROP_LEVEL).saturating_add(DROP).min(STACK_ASKED_MAX);
-    with_stack_if_any(bytes, || drop(value));
+    with_stack(bytes, || drop(value));
 }
 
 /// Drops what was read of a text. It has no more levels than the text has bytes.

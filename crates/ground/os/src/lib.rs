@@ -86,7 +86,7 @@ pub use registry::{
 };
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
 pub use session::{EveryWaitSampled, Session, SessionReading, Waiting, WorkUnderWay};
-pub use stack::{STACK_ASKED_MAX, with_stack, with_stack_if_any};
+pub use stack::{STACK_ASKED_MAX, with_stack};
 pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec, is_process};
 pub use wait_log::{LoggedWaits, WaitLog};
 pub use word::WaitWord;

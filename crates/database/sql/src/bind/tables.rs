@@ -20,7 +20,7 @@ use crate::logical::{Logical, Scan, ScanColumn, VirtualScan};
 use crate::names::Name;
 use crate::refuse::{At, Bind, Refused};
 use crate::schema::{Found, TableInfo, ViewInfo, VirtualTable};
-use crate::stack;
+use crate::stack::{VIEW, with_stack};
 
 /// Oracle's table of one row.
 const DUAL: &str = "dual";
@@ -149,8 +149,7 @@ impl Binder<'_> {
         }
         self.count_operations(1)?;
         // A view in a view in a view: each is parsed and bound below those around it.
-        os::with_stack(stack::VIEW, || self.view_within(view, name))
-            .unwrap_or_else(|error| Err(stack::too_complex(&error).into()))
+        with_stack(VIEW, || self.view_within(view, name))
     }
 
     fn view_within(&mut self, view: &ViewInfo, name: &Name) -> Bind<Part> {

@@ -18,7 +18,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::Rows;
-use os::with_stack_if_any;
 use stop::{SqlState, Stop};
 use txn::{Savepoint, Transaction};
 use value::OwnedValue;
@@ -110,9 +109,7 @@ impl Cursor {
     /// Ends it, and gives back what it has.
     pub(crate) fn close(&mut self, host: &Host<'_>) {
         match self {
-            Cursor::Query(execution) => {
-                with_stack_if_any(execution.stack(), || execution.close(host));
-            }
+            Cursor::Query(execution) => with_stack(execution.stack(), || execution.close(host)),
             Cursor::Kept(kept) => kept.rows.clear(host),
         }
     }
