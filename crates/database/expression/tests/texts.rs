@@ -118,6 +118,50 @@ fn values_of_any_kind_are_joined_as_texts() {
     }
 }
 
+/// Mostly what PostgreSQL's documentation says of them.
+#[test]
+fn regular_expressions_are_replaced_and_counted() {
+    let (digits, by) = ("(\\d{3})(\\d{3})(\\d{4})", "(\\1) \\2-\\3");
+    let (street, vowels) = ("number of your street, town zip, FR", "a|e|i|o|u");
+    calls! {
+        regexp_replace(lit("1112223333"), lit(digits), lit(by)) => "(111) 222-3333";
+        regexp_replace(lit("foobarbaz"), lit("b.."), lit("X")) => "fooXbaz";
+        regexp_replace(lit("foobarbaz"), lit("b(..)"), lit("X\\1Y"), lit("g")) => "fooXarYXazY";
+        regexp_replace(lit("A  B   C "), lit("\\s+"), lit(" "), lit("g")) => "A B C ";
+        regexp_replace(lit("AAA"), lit("^|$"), lit("Z"), lit("g")) => "ZAAAZ";
+        regexp_replace(lit("AAA aaa"), lit("A+"), lit("Z"), lit("gi")) => "Z Z";
+        regexp_replace(lit("aäb"), lit("x*"), lit("-"), lit("g")) => "-a-ä-b-";
+        regexp_replace(lit("abc"), lit("b"), lit("<\\&\\\\\\2\\n>")) => "a<b\\\\n>c";
+        regexp_replace(lit("ab"), lit("(a(b))"), lit("\\2\\1")) => "bab";
+        regexp_replace(lit("a-a-a"), lit("a"), lit("b"), int(2)) => "a-b-a";
+        regexp_replace(lit("a-a-a"), lit("a"), lit("b"), int(1), int(3)) => "a-a-b";
+        regexp_replace(lit("A Post"), lit(vowels), lit("X"), int(1), int(0), lit("i")) => "X PXst";
+        regexp_replace(lit("abc"), lit("x"), lit("y"), int(9)) => "abc";
+        regexp_replace(lit("a"), lit("a"), lit("b"), int(0)) => "22023";
+        regexp_replace(lit("a"), lit("a"), lit("b"), lit("z")) => "22023";
+        regexp_replace(lit("a"), lit("("), lit("b")) => "2201B";
+        regexp_replace(lit("aa"), lit("(a)*"), lit("b")) => "b";
+        regexp_replace(lit("aa"), lit("(a)*"), lit("\\1")) => "0A000";
+        regexp_replace(lit("aa"), lit("a*?"), lit("b")) => "0A000";
+        regexp_replace(lit("a"), null(), lit("b")) => "NULL";
+        regexp_count(lit("ABCABCAXYaxy"), lit("A.")) => "3";
+        regexp_count(lit("ABCABCAXYaxy"), lit("A."), int(1), lit("i")) => "4";
+        regexp_count(lit("abc"), lit("")) => "4";
+        regexp_count(lit("abc"), lit("c"), int(1), lit("g")) => "22023";
+        regexp_substr(lit(street), lit("[^,]+"), int(1), int(2)) => " town zip";
+        regexp_substr(lit("ABCDEFGHI"), lit("(c..)(...)"), int(1), int(1), lit("i"), int(2)) => {
+            "FGH"
+        };
+        regexp_substr(lit("abc"), lit("x")) => "NULL";
+        regexp_substr(lit("abc"), lit("b"), int(1), int(1), lit(""), int(1)) => "NULL";
+        regexp_instr(lit(street), lit("[^,]+"), int(1), int(2)) => "23";
+        regexp_instr(lit("ABCDE"), lit("(c.)(.)"), int(1), int(1), int(0), lit("i"), int(2)) => "5";
+        regexp_instr(lit("abcb"), lit("b"), int(3), int(1), int(1)) => "5";
+        regexp_instr(lit("abc"), lit("x")) => "0";
+        regexp_instr(lit("abc"), lit("b"), int(1), int(0)) => "22023";
+    }
+}
+
 /// NULL for NULLs; and kinds that don't go by themselves are refused.
 #[test]
 fn nulls_and_other_kinds() {
