@@ -32,6 +32,9 @@ impl Binder<'_> {
         if Aggregate::is_name(&name) {
             return self.aggregate(&name, call);
         }
+        if let Some(value) = self.series_value(call, &name)? {
+            return Ok(value);
+        }
         if call.filter.is_some() || !call.within_group.is_empty() {
             let message = format!("FILTER and WITHIN GROUP are for aggregates, and {name} is none");
             return Err(Refused::new(SqlState::WRONG_OBJECT_TYPE, At::of(&call.name), message));

@@ -12,6 +12,7 @@
 //! | `scope` | names of columns |
 //! | `query`, `set`, `order` | WITH, UNION, VALUES; ORDER BY, LIMIT |
 //! | `select`, `group`, `rows_of` | one SELECT; GROUP BY and aggregates; `count(t.*)` |
+//! | `series` | `generate_series` in the SELECT list |
 //! | `from`, `joins`, `tables` | FROM: tables, views, subqueries, joins |
 //! | `expression`, `literal`, `pattern`, `call`, `subquery`, `system` | expressions |
 //! | `change`, `assign`, `merge` | INSERT, UPDATE, DELETE, MERGE; RETURNING |
@@ -42,6 +43,7 @@ mod query;
 mod rows_of;
 mod scope;
 mod select;
+mod series;
 mod set;
 mod statement;
 mod subquery;

@@ -75,6 +75,7 @@ impl Binder<'_> {
                 self.without_aggregates("WHERE", |binder| binder.condition(selection, "WHERE"))?;
             logical = logical.filtered(conjuncts(condition));
         }
+        logical = self.with_series(logical, &select.projection)?;
         let bound = self.selected(logical, select, order)?;
         self.groups.pop();
         self.levels.leave();
@@ -98,7 +99,13 @@ impl Binder<'_> {
         let mut calls = std::mem::take(&mut self.collector().calls);
         let logical = self.marked(logical, &mut calls);
         let is_grouped = groups.is_some() || !calls.is_empty() || select.having.is_some();
-        self.add_addresses(is_grouped || select.distinct.is_some(), &mut targets)?;
+        let has_series = self.collector().series.is_some();
+        if is_grouped && has_series {
+            let instead = "group in a subquery of FROM";
+            return Err(Refused::unsupported(At::NOWHERE, "a series beside groups", instead));
+        }
+        let makes_rows = is_grouped || has_series || select.distinct.is_some();
+        self.add_addresses(makes_rows, &mut targets)?;
         let mut logical = match is_grouped {
             false => logical,
             true => {
@@ -127,7 +134,7 @@ impl Binder<'_> {
         let found: Vec<usize> = bases.iter().filter_map(|base| base.address).collect();
         if makes_rows && !found.is_empty() {
             let instead = "lock the rows by a statement of their own";
-            let what = "FOR UPDATE with GROUP BY, DISTINCT or aggregates";
+            let what = "FOR UPDATE with GROUP BY, DISTINCT, aggregates or a series";
             return Err(Refused::unsupported(At::NOWHERE, what, instead));
         }
         self.locked = bases

@@ -70,6 +70,29 @@ fn what_is_not_there_yet_is_refused_with_what_to_do() {
     }
 }
 
+/// A series makes rows of the SELECT list, and stands for no value elsewhere.
+#[test]
+fn a_series_stands_where_it_may_make_rows() {
+    for text in [
+        "select generate_series(1, 3)",
+        "select id, generate_series(1, id) + 1 from emp order by 2",
+        "select distinct generate_series(1, 2) g, generate_series(1, 2) from emp where id > 1",
+        "insert into dept (id) select generate_series(10, 20)",
+    ] {
+        World::new().bind(text).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+    }
+    for text in [
+        "select * from emp where generate_series(1, 2) = 1",
+        "select count(generate_series(1, 2)) from emp",
+        "select generate_series(1, 2), generate_series(1, 3)",
+        "select case when id > 1 then generate_series(1, 2) end from emp",
+        "select generate_series(1, 2), count(*) from emp",
+        "select generate_series(1, 2) from emp for update",
+    ] {
+        assert_eq!(refused(text).state(), SqlState::FEATURE_NOT_SUPPORTED, "{text}");
+    }
+}
+
 /// DISTINCT before a star would count one row, or none: a subquery finds different rows.
 #[test]
 fn different_rows_are_not_counted_by_an_aggregate() {
