@@ -92,6 +92,10 @@ fn the_moment_of_the_statement() {
     calls! {
         now() => "2026-11-27 15:04:05.678901";
         current_timestamp() => "2026-11-27 15:04:05.678901";
+        current_timestamp(int(0)) => "2026-11-27 15:04:06";
+        current_timestamp(int(3)) => "2026-11-27 15:04:05.679";
+        localtimestamp(int(9)) => "2026-11-27 15:04:05.678901";
+        localtimestamp(int(-1)) => "22023";
         localtimestamp() => "2026-11-27 15:04:05.678901";
         sysdate() => "2026-11-27 15:04:05";
         current_date() => "2026-11-27";

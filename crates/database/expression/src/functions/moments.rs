@@ -24,7 +24,9 @@ const INTERVAL: Kind = Kind::Interval;
 pub(super) const TABLE: &[Entry] = &[
     entry("now", &[], TIMESTAMP, now).stable(),
     entry("current_timestamp", &[], TIMESTAMP, now).stable(),
+    entry("current_timestamp", &[WHOLE], TIMESTAMP, now_to).stable(),
     entry("localtimestamp", &[], TIMESTAMP, now).stable(),
+    entry("localtimestamp", &[WHOLE], TIMESTAMP, now_to).stable(),
     entry("transaction_timestamp", &[], TIMESTAMP, now).stable(),
     entry("statement_timestamp", &[], TIMESTAMP, now).stable(),
     entry("systimestamp", &[], TIMESTAMP, now).stable(),
@@ -59,6 +61,19 @@ pub(super) const TABLE: &[Entry] = &[
 
 fn now<'a>(_: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     Ok(Value::Timestamp(with.moment))
+}
+
+/// The moment, rounded to so many digits of a second; it has six at most.
+fn now_to<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Int(digits)] = *arguments else { unexpected(arguments) };
+    if digits < 0 {
+        return Err(Fault::parameter("a moment has no digits fewer than none")
+            .showing(Value::Int(digits)));
+    }
+    let unit = (digits..6).fold(1, |unit: i64, _| unit * 10);
+    let us = (with.moment.us() + unit / 2).div_euclid(unit) * unit;
+    let moment = Timestamp::from_us(us);
+    moment.map(Value::Timestamp).ok_or_else(|| Fault::outside_calendar("timestamp"))
 }
 
 /// The moment, to the second.

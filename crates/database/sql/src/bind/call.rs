@@ -3,14 +3,14 @@
 //! Callers: `expression`.
 
 use catalog::ObjectId;
-use expression::{Aggregate, Expression, Kind, Typed, build};
+use expression::{Aggregate, CastTo, Expression, Kind, Typed, build};
 use ids::ObjectNo;
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments,
 };
 use stop::{SqlState, did_you_mean};
-use value::Value;
+use value::{Type, Value};
 
 use super::Binder;
 use crate::logical::{HostCall, asked};
@@ -87,9 +87,12 @@ impl Binder<'_> {
             ("version", 0) => text(VERSION),
             ("current_database" | "current_catalog", 0) => text("forebay"),
             ("current_schema", 0) => text(PUBLIC),
-            (name, count) => match CatalogQuestion::of(name, count) {
-                Some(question) => self.catalog_call(question, arguments),
-                None => Ok(build::call(name, arguments)?),
+            (name, count) => match (CatalogQuestion::of(name, count), type_called(name)) {
+                (Some(question), _) => self.catalog_call(question, arguments),
+                (None, Some(of)) if let [value] = &arguments[..] => {
+                    Ok(value.clone().cast(CastTo::Type(of))?)
+                }
+                (None, _) => Ok(build::call(name, arguments)?),
             },
         }
     }
@@ -138,6 +141,21 @@ impl Binder<'_> {
 /// What `version()` says. Programs of PostgreSQL's look for its name and a number.
 const VERSION: &str =
     concat!("PostgreSQL 15.0 compatible (Forebay ", env!("CARGO_PKG_VERSION"), ")");
+
+/// The type whose name may be called as a function, which is a CAST: `date(x)`.
+fn type_called(name: &str) -> Option<Type> {
+    Some(match name {
+        "int2" => Type::SmallInt,
+        "int4" => Type::Integer,
+        "int8" => Type::BigInt,
+        "float4" | "float8" => Type::Double,
+        "text" => Type::Text,
+        "bool" => Type::Boolean,
+        "bytea" => Type::Bytea,
+        "date" => Type::Date,
+        _ => return None,
+    })
+}
 
 /// The name of a function, without its schema.
 fn function_name(call: &Function) -> Bind<String> {

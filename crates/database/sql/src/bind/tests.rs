@@ -1,5 +1,6 @@
 //! What is bound, and what is refused, with which SQLSTATE and where.
 
+use expression::Kind;
 use stop::{SqlState, Stop};
 
 use crate::bind::Statement;
@@ -93,6 +94,23 @@ fn a_series_stands_where_it_may_make_rows() {
     }
 }
 
+/// Some types can be called, which is a CAST.
+#[test]
+fn a_type_that_is_called_is_a_cast() {
+    for (text, kind) in [
+        ("select date(now())", Kind::Date),
+        ("select date('2026-11-27')", Kind::Date),
+        ("select float8(count(*)) from emp", Kind::Double),
+        ("select text(1)", Kind::Text),
+    ] {
+        let bound = World::new().bind(text).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+        let Statement::Query(query) = bound.statement else { panic!("{text}") };
+        assert_eq!(query.columns[0].kind, kind, "{text}");
+    }
+    assert_eq!(refused("select date(true)").state(), SqlState::CANNOT_COERCE);
+    assert_eq!(refused("select date(1, 2)").state(), SqlState::UNDEFINED_FUNCTION);
+}
+
 /// DISTINCT before a star would count one row, or none: a subquery finds different rows.
 #[test]
 fn different_rows_are_not_counted_by_an_aggregate() {
@@ -139,7 +157,6 @@ fn kinds_that_do_not_go_together_are_refused() {
 
 #[test]
 fn parameters_take_the_kinds_of_what_they_meet() {
-    use expression::Kind;
     let bound = World::new().bind("select * from emp where id = $1 and name like $2 limit $3");
     assert_eq!(bound.expect("sound").binds, [Kind::Whole, Kind::Text, Kind::Whole]);
     let bound = World::new().bind("insert into emp (id, name, hired) values ($1, $2, $3)");
