@@ -37,9 +37,10 @@ enum State {
     /// The count is all.
     Count,
     Sum(Sum),
-    /// The smallest or the largest value.
+    /// The smallest, the largest or the first value.
     Extreme(OwnedValue),
     Truth(bool),
+    Bits(i64),
     /// Each text with its delimiter before it, that of the first too.
     Text {
         text: String,
@@ -54,9 +55,13 @@ impl Accumulator {
         let state = match aggregate {
             Aggregate::CountAll | Aggregate::Count => State::Count,
             Aggregate::Sum | Aggregate::Avg => State::Sum(Sum::None),
-            Aggregate::Min | Aggregate::Max => State::Extreme(OwnedValue::NULL),
+            Aggregate::Min | Aggregate::Max | Aggregate::AnyValue => {
+                State::Extreme(OwnedValue::NULL)
+            }
             Aggregate::BoolAnd => State::Truth(true),
             Aggregate::BoolOr => State::Truth(false),
+            Aggregate::BitAnd => State::Bits(-1),
+            Aggregate::BitOr | Aggregate::BitXor => State::Bits(0),
             Aggregate::StringAgg => State::Text { text: String::new(), first_delimiter: 0 },
             Aggregate::VarPop
             | Aggregate::VarSamp
@@ -90,6 +95,10 @@ impl Accumulator {
                 let Value::Boolean(is) = value else { return Err(wrong_kind(value)) };
                 let is_and = self.aggregate == Aggregate::BoolAnd;
                 *found = if is_and { *found && is } else { *found || is };
+            }
+            State::Bits(found) => {
+                let Value::Int(bits) = value else { return Err(wrong_kind(value)) };
+                *found = joined_bits(self.aggregate, *found, bits);
             }
             State::Text { text, first_delimiter } => {
                 let Value::Text(added) = value else { return Err(wrong_kind(value)) };
@@ -149,6 +158,9 @@ impl Accumulator {
                 let is_and = self.aggregate == Aggregate::BoolAnd;
                 *found = if is_and { *found && *more } else { *found || *more };
             }
+            (State::Bits(found), State::Bits(more)) => {
+                *found = joined_bits(self.aggregate, *found, *more);
+            }
             (State::Text { text, .. }, State::Text { text: more, .. }) => {
                 check_length(text.len() + more.len())?;
                 text.push_str(more);
@@ -174,6 +186,7 @@ impl Accumulator {
             State::Sum(sum) => sum.total()?,
             State::Extreme(found) => return Ok(found.clone()),
             State::Truth(found) => Value::Boolean(*found),
+            State::Bits(found) => Value::Int(*found),
             State::Text { text, first_delimiter } => Value::Text(&text[*first_delimiter..]),
             State::Spread(spread) => spread.finish(self.aggregate)?,
         };
@@ -201,6 +214,7 @@ impl Accumulator {
             State::Sum(sum) => sum.write(out),
             State::Extreme(found) => write_value(found.get(), out),
             State::Truth(found) => write_value(Value::Boolean(*found), out),
+            State::Bits(found) => write_value(Value::Int(*found), out),
             State::Text { text, first_delimiter } => {
                 write_value(Value::Text(text), out);
                 out.extend((*first_delimiter as u64).to_le_bytes());
@@ -226,6 +240,10 @@ impl Accumulator {
                 Value::Boolean(is) => *found = is,
                 _ => return None,
             },
+            State::Bits(found) => match read_value(rest)? {
+                Value::Int(bits) => *found = bits,
+                _ => return None,
+            },
             State::Text { text, first_delimiter } => {
                 let Value::Text(written) = read_value(rest)? else { return None };
                 *first_delimiter = usize::try_from(u64::from_le_bytes(array(rest)?)).ok()?;
@@ -240,7 +258,20 @@ impl Accumulator {
 
 /// Whether a value of this order to the one that was found takes its place.
 fn comes_first(aggregate: Aggregate, order: std::cmp::Ordering) -> bool {
-    if aggregate == Aggregate::Min { order.is_lt() } else { order.is_gt() }
+    match aggregate {
+        Aggregate::Min => order.is_lt(),
+        Aggregate::Max => order.is_gt(),
+        _ => false,
+    }
+}
+
+/// The bits of both, as the aggregate puts them together.
+fn joined_bits(aggregate: Aggregate, left: i64, right: i64) -> i64 {
+    match aggregate {
+        Aggregate::BitAnd => left & right,
+        Aggregate::BitOr => left | right,
+        _ => left ^ right,
+    }
 }
 
 /// A value of another kind than the aggregate takes.
@@ -256,7 +287,7 @@ mod tests {
     use proptest::prelude::*;
     use value::{Interval, Number};
 
-    const ALL: [Aggregate; 13] = [
+    const ALL: [Aggregate; 17] = [
         Aggregate::CountAll,
         Aggregate::Count,
         Aggregate::Sum,
@@ -265,6 +296,10 @@ mod tests {
         Aggregate::Max,
         Aggregate::BoolAnd,
         Aggregate::BoolOr,
+        Aggregate::BitAnd,
+        Aggregate::BitOr,
+        Aggregate::BitXor,
+        Aggregate::AnyValue,
         Aggregate::StringAgg,
         Aggregate::VarPop,
         Aggregate::VarSamp,
@@ -300,6 +335,10 @@ mod tests {
         is(Aggregate::Avg, number("2.3333333333333333333333333333333333333"));
         is(Aggregate::Min, Value::Int(1));
         is(Aggregate::Max, Value::Int(4));
+        is(Aggregate::AnyValue, Value::Int(1));
+        is(Aggregate::BitAnd, Value::Int(0));
+        is(Aggregate::BitOr, Value::Int(7));
+        is(Aggregate::BitXor, Value::Int(7));
         is(Aggregate::VarSamp, number("2.3333333333333333333333333333333333333"));
         is(Aggregate::VarPop, number("1.5555555555555555555555555555555555556"));
         is(Aggregate::StddevPop, number("1.2472191289246471285279162441055164339"));
@@ -433,10 +472,16 @@ mod tests {
             let values: Vec<Value<'_>> = values.iter().map(OwnedValue::get).collect();
             let (first, second) = values.split_at(cut.index(values.len() + 1));
             for aggregate in ALL {
-                if matches!(
-                    aggregate,
-                    Aggregate::BoolAnd | Aggregate::BoolOr | Aggregate::StringAgg
-                ) {
+                let is_left_out = match aggregate {
+                    Aggregate::BoolAnd | Aggregate::BoolOr | Aggregate::StringAgg => true,
+                    Aggregate::BitAnd | Aggregate::BitOr | Aggregate::BitXor => {
+                        values.iter().any(|value| matches!(value, Value::Number(_)))
+                    }
+                    // It depends on the order.
+                    Aggregate::AnyValue => true,
+                    _ => false,
+                };
+                if is_left_out {
                     continue;
                 }
                 let mut spilled = Vec::new();

@@ -6,7 +6,9 @@
 //! | `sum` | whole, NUMBER; double; span | NUMBER: no overflow of 64 bits; double; span |
 //! | `avg` | whole, NUMBER; double; span | NUMBER; double; span |
 //! | `min`, `max` | all but truth values | the same |
+//! | `any_value`: the first one that comes | all | the same |
 //! | `bool_and`, `every`, `bool_or` | truth values | truth value |
+//! | `bit_and`, `bit_or`, `bit_xor` | whole | whole |
 //! | `string_agg(text, delimiter)` | texts | text |
 //! | `variance`, `stddev` and their `_pop`, `_samp` | whole, NUMBER; double | NUMBER; double |
 //!
@@ -35,10 +37,18 @@ pub enum Aggregate {
     Min,
     /// The largest value.
     Max,
+    /// The value that comes first.
+    AnyValue,
     /// Whether all are true.
     BoolAnd,
     /// Whether one is true.
     BoolOr,
+    /// The bits that all have.
+    BitAnd,
+    /// The bits that one has.
+    BitOr,
+    /// The bits that an odd number of values has.
+    BitXor,
     /// Texts one after the other, with delimiters between them.
     StringAgg,
     /// The variance of a population.
@@ -58,9 +68,13 @@ const NAMES: &[(&str, Aggregate)] = &[
     ("avg", Aggregate::Avg),
     ("min", Aggregate::Min),
     ("max", Aggregate::Max),
+    ("any_value", Aggregate::AnyValue),
     ("bool_and", Aggregate::BoolAnd),
     ("every", Aggregate::BoolAnd),
     ("bool_or", Aggregate::BoolOr),
+    ("bit_and", Aggregate::BitAnd),
+    ("bit_or", Aggregate::BitOr),
+    ("bit_xor", Aggregate::BitXor),
     ("string_agg", Aggregate::StringAgg),
     ("listagg", Aggregate::StringAgg),
     ("var_pop", Aggregate::VarPop),
@@ -116,6 +130,12 @@ impl Aggregate {
                 Kind::Unknown => one(Kind::Text, Kind::Text),
                 kind => one(*kind, *kind),
             },
+            (Aggregate::AnyValue, [Kind::Unknown]) => one(Kind::Text, Kind::Text),
+            (Aggregate::AnyValue, [kind]) => one(*kind, *kind),
+            (
+                Aggregate::BitAnd | Aggregate::BitOr | Aggregate::BitXor,
+                [Kind::Whole | Kind::Unknown],
+            ) => one(Kind::Whole, Kind::Whole),
             (Aggregate::BoolAnd | Aggregate::BoolOr, [Kind::Boolean | Kind::Unknown]) => {
                 one(Kind::Boolean, Kind::Boolean)
             }
@@ -148,7 +168,16 @@ impl Aggregate {
 
     /// Whether DISTINCT changes nothing.
     pub fn ignores_duplicates(self) -> bool {
-        matches!(self, Aggregate::Min | Aggregate::Max | Aggregate::BoolAnd | Aggregate::BoolOr)
+        matches!(
+            self,
+            Aggregate::Min
+                | Aggregate::Max
+                | Aggregate::AnyValue
+                | Aggregate::BoolAnd
+                | Aggregate::BoolOr
+                | Aggregate::BitAnd
+                | Aggregate::BitOr
+        )
     }
 
     /// Whether the result depends on the order of the values.
@@ -182,12 +211,15 @@ mod tests {
         assert_eq!(of("max", &[Kind::Char]), Ok(Kind::Char));
         assert_eq!(of("string_agg", &[Kind::Text, Kind::Unknown]), Ok(Kind::Text));
         assert_eq!(of("stddev", &[Kind::Whole]), Ok(Kind::Number));
+        assert_eq!(of("any_value", &[Kind::Boolean]), Ok(Kind::Boolean));
+        assert_eq!(of("bit_xor", &[Kind::Whole]), Ok(Kind::Whole));
         let undefined = Err(SqlState::UNDEFINED_FUNCTION);
         for (name, kinds) in [
             ("sum", &[Kind::Text][..]),
             ("sum", &[]),
             ("bool_and", &[Kind::Whole]),
             ("max", &[Kind::Boolean]),
+            ("bit_or", &[Kind::Number]),
             ("count", &[Kind::Whole, Kind::Whole]),
             ("string_agg", &[Kind::Whole, Kind::Text]),
         ] {

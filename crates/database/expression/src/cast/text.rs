@@ -68,8 +68,9 @@ fn write_moment(moment: Timestamp, out: &mut dyn fmt::Write) -> fmt::Result {
     }
 }
 
-/// Reads a day or a moment; `epoch` is the one from which they count. A day is its midnight; a zone is passed over, as in PostgreSQL, for
-/// there are none here. A fraction of more than six digits is rounded.
+/// Reads a day or a moment; `epoch` is the one from which they count. A day is its midnight; a zone
+/// is passed over, as in PostgreSQL, for there are none here. A fraction of more than six digits is
+/// rounded.
 pub(super) fn read_moment(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit()) {
