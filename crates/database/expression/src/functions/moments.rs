@@ -67,8 +67,9 @@ fn now<'a>(_: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
 fn now_to<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Int(digits)] = *arguments else { unexpected(arguments) };
     if digits < 0 {
-        return Err(Fault::parameter("a moment has no digits fewer than none")
-            .showing(Value::Int(digits)));
+        return Err(
+            Fault::parameter("a moment has no digits fewer than none").showing(Value::Int(digits))
+        );
     }
     let unit = (digits..6).fold(1, |unit: i64, _| unit * 10);
     let us = (with.moment.us() + unit / 2).div_euclid(unit) * unit;
