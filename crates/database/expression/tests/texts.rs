@@ -201,6 +201,16 @@ fn regular_expressions_are_replaced_and_counted() {
         regexp_replace(lit("aa"), lit("(a)*"), lit("\\1")) => "0A000";
         regexp_replace(lit("aa"), lit("a*?"), lit("b")) => "0A000";
         regexp_replace(lit("a"), null(), lit("b")) => "NULL";
+        similar_to(lit("abc"), lit("%(b|d)%")) => "true";
+        similar_to(lit("abc"), lit("(b|c)%")) => "false";
+        similar_to(lit("abc"), lit("_b_")) => "true";
+        similar_to(lit("a.c"), lit("a.c")) => "true";
+        similar_to(lit("abc"), lit("a.c")) => "false";
+        similar_to(lit("_bcd%"), lit("\\_%d\\%")) => "true";
+        similar_to(lit("abcd_"), lit("#_%d#%"), lit("#")) => "false";
+        similar_to(lit("abc"), lit("[a-c]{3}"), null()) => "NULL";
+        similar_to(lit("abc"), lit("[a")) => "2201B";
+        similar_to(lit("abc"), lit("a%"), lit("##")) => "22025";
         regexp_count(lit("ABCABCAXYaxy"), lit("A.")) => "3";
         regexp_count(lit("ABCABCAXYaxy"), lit("A."), int(1), lit("i")) => "4";
         regexp_count(lit("abc"), lit("")) => "4";

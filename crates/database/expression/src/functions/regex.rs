@@ -1,5 +1,5 @@
 //! Regular expressions: `~`, `~*`, `regexp_like`; `part` has `substring(text from pattern)`, and
-//! `matches` what finds and replaces one match after the other.
+//! `matches` what finds and replaces one match after the other, `similar` SIMILAR TO.
 //!
 //! ```text
 //!   ^(emp|dept)[0-9]*$ ─ parse ─▶ branches of pieces ─ search ─▶ whether a part of a text matches
@@ -21,6 +21,7 @@
 
 mod matches;
 mod part;
+mod similar;
 
 use std::cell::Cell;
 use std::iter::Peekable;
@@ -38,6 +39,8 @@ const WHOLE: Kind = Kind::Whole;
 pub(super) const TABLE: &[Entry] = &[
     entry("regexp_like", &[TEXT, TEXT], Kind::Boolean, like),
     entry("regexp_like", &[TEXT, TEXT, TEXT], Kind::Boolean, like),
+    entry("similar_to", &[TEXT, TEXT], Kind::Boolean, similar::similar),
+    entry("similar_to", &[TEXT, TEXT, TEXT], Kind::Boolean, similar::similar),
     entry("substring", &[TEXT, TEXT], TEXT, part::substring),
     entry("regexp_replace", &[TEXT, TEXT, TEXT], TEXT, matches::replace),
     entry("regexp_replace", &[TEXT, TEXT, TEXT, TEXT], TEXT, matches::replace),

@@ -102,6 +102,7 @@ impl Binder<'_> {
                 Ok(build::call("strpos", vec![text, part])?)
             }
             Expr::Substring { .. } => self.substring(expr),
+            Expr::SimilarTo { .. } => self.similar(expr),
             Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
                 let name = match trim_where {
                     Some(TrimWhereField::Leading) => "ltrim",

@@ -1,4 +1,4 @@
-//! Texts and patterns: LIKE, regular expressions, SUBSTRING.
+//! Texts and patterns: LIKE, SIMILAR TO, regular expressions, SUBSTRING.
 //!
 //! Callers: `expression`.
 
@@ -28,6 +28,19 @@ impl Binder<'_> {
         let (value, pattern) = (self.expression(expr)?, self.expression(pattern)?);
         let escape = escape_char.as_ref().map(|escape| self.literal(&escape.value)).transpose()?;
         Ok(build::like(value, pattern, escape, options)?)
+    }
+
+    /// SIMILAR TO.
+    pub(super) fn similar(&mut self, expr: &Expr) -> Bind<Typed> {
+        let Expr::SimilarTo { negated, expr, pattern, escape_char } = expr else {
+            unreachable!("the caller has looked")
+        };
+        let mut arguments = vec![self.expression(expr)?, self.expression(pattern)?];
+        if let Some(escape) = escape_char {
+            arguments.push(self.literal(&escape.value)?);
+        }
+        let is_similar = build::call("similar_to", arguments)?;
+        Ok(if *negated { build::not(is_similar)? } else { is_similar })
     }
 
     /// SUBSTRING: from a place on, or what a regular expression matches. A parameter is a place.
