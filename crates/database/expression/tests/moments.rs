@@ -96,6 +96,20 @@ fn the_moment_of_the_statement() {
         current_timestamp(int(3)) => "2026-11-27 15:04:05.679";
         localtimestamp(int(9)) => "2026-11-27 15:04:05.678901";
         localtimestamp(int(-1)) => "22023";
+        date_bin(span("15 minutes"), moment("2020-02-11 15:44:17"), moment("2001-01-01")) => {
+            "2020-02-11 15:30:00"
+        };
+        date_bin(span("1 day"), day("2020-02-11"), moment("2020-02-12 06:00")) => {
+            "2020-02-10 06:00:00"
+        };
+        date_bin(span("1 mon"), day("2020-02-11"), day("2001-01-01")) => "0A000";
+        date_bin(span("-1 day"), day("2020-02-11"), day("2001-01-01")) => "22008";
+        isfinite(day("2020-02-11")) => "true";
+        make_interval(int(1), int(2), int(3), int(4), int(5), int(6), num("7.5")) => {
+            "1 year 2 mons 25 days 05:06:07.5"
+        };
+        make_interval(int(i64::MAX), int(0), int(0), int(0), int(0), int(0), dbl(0.0)) => "22008";
+        make_interval(int(0), int(0), int(0), int(0), int(0), int(0), dbl(f64::NAN)) => "22008";
         localtimestamp() => "2026-11-27 15:04:05.678901";
         sysdate() => "2026-11-27 15:04:05";
         current_date() => "2026-11-27";

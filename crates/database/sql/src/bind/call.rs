@@ -21,6 +21,10 @@ use crate::system::CatalogQuestion;
 /// The schemas in which functions are found.
 const SCHEMAS: [&str; 3] = ["pg_catalog", "sys", PUBLIC];
 
+/// The function whose arguments may be given by their names, which are these.
+const MAKE_INTERVAL: &str = "make_interval";
+const SPAN_PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+
 impl Binder<'_> {
     /// A call of a function or of an aggregate.
     pub(super) fn call(&mut self, call: &Function) -> Bind<Typed> {
@@ -39,7 +43,10 @@ impl Binder<'_> {
             let message = format!("FILTER and WITHIN GROUP are for aggregates, and {name} is none");
             return Err(Refused::new(SqlState::WRONG_OBJECT_TYPE, At::of(&call.name), message));
         }
-        let arguments = self.arguments(call)?;
+        let arguments = match &call.args {
+            FunctionArguments::List(list) if name == MAKE_INTERVAL => self.parts_of_span(list)?,
+            _ => self.arguments(call)?,
+        };
         self.named(&name, arguments).at(&call.name)
     }
 
@@ -53,9 +60,35 @@ impl Binder<'_> {
                     let message = "DISTINCT is for the arguments of aggregates";
                     return Err(Refused::new(SqlState::WRONG_OBJECT_TYPE, At::NOWHERE, message));
                 }
-                plain_arguments(list)?.into_iter().map(|one| self.expression(one)).collect()
+                self.arguments_in_place(list)
             }
         }
+    }
+
+    fn arguments_in_place(&mut self, list: &FunctionArgumentList) -> Bind<Vec<Typed>> {
+        plain_arguments(list)?.into_iter().map(|one| self.expression(one)).collect()
+    }
+
+    /// The arguments of `make_interval`, all of which may be left out or given by their names.
+    fn parts_of_span(&mut self, list: &FunctionArgumentList) -> Bind<Vec<Typed>> {
+        let mut parts = vec![Typed::value(Value::Int(0)); SPAN_PARTS.len()];
+        for (number, argument) in list.args.iter().enumerate() {
+            let (place, expr) = match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (Some(number), expr),
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => {
+                    (SPAN_PARTS.iter().position(|part| *part == name.value), expr)
+                }
+                _ => return self.arguments_in_place(list),
+            };
+            let value = self.expression(expr)?;
+            let Some(part) = place.and_then(|place| parts.get_mut(place)) else {
+                let message = format!("{MAKE_INTERVAL} has no such argument");
+                let refused = Refused::new(SqlState::UNDEFINED_FUNCTION, At::of(expr), message);
+                return Err(refused.hint(format!("it has {}", SPAN_PARTS.join(", "))));
+            };
+            *part = value;
+        }
+        Ok(parts)
     }
 
     /// A function by its name.

@@ -94,6 +94,18 @@ fn a_series_stands_where_it_may_make_rows() {
     }
 }
 
+/// Only `make_interval` knows its arguments by name.
+#[test]
+fn a_span_may_be_made_of_named_parts() {
+    World::new().bind("select make_interval(days => 10, secs => 1.5)").expect("sound");
+    World::new().bind("select make_interval(1, 2), make_interval()").expect("sound");
+    for text in ["select make_interval(day => 1)", "select make_interval(1, 2, 3, 4, 5, 6, 7, 8)"] {
+        assert_eq!(refused(text).state(), SqlState::UNDEFINED_FUNCTION, "{text}");
+    }
+    let stop = refused("select lower(text => 'a')");
+    assert_eq!(stop.state(), SqlState::FEATURE_NOT_SUPPORTED);
+}
+
 /// Some types can be called, which is a CAST.
 #[test]
 fn a_type_that_is_called_is_a_cast() {
