@@ -385,7 +385,7 @@ impl Binder<'_> {
     /// A comparison in which parameters that are numbers or moments are compared as they are given:
     /// a CAST to the other side's kind would lose digits. A run takes no other values for them
     /// (rule SQ13).
-    fn compared(&mut self, mut typed: Typed) -> Typed {
+    pub(super) fn compared(&mut self, mut typed: Typed) -> Typed {
         self.note_kinds(&typed.expression);
         let kinds = &self.bind_kinds;
         let bare = |operand: &mut Expression| {

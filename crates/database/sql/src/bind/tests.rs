@@ -106,6 +106,27 @@ fn a_span_may_be_made_of_named_parts() {
     assert_eq!(stop.state(), SqlState::FEATURE_NOT_SUPPORTED);
 }
 
+/// An array that is written out behind ANY or ALL is a list.
+#[test]
+fn a_value_is_compared_with_each_element() {
+    for text in [
+        "select * from emp where id = any (array[1, 2, 3])",
+        "select * from emp where name = any (array['a', 'b']::text[])",
+        "select * from emp where id <> all (array[1, 2]) and id < any (array[7, $1])",
+        "select * from emp where name like any (array['a%', 'b%'])",
+        "select 1 > all (array[]::bigint[])",
+    ] {
+        World::new().bind(text).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+    }
+    assert_eq!(
+        refused("select random() < any (array[0.1, 0.2])").state(),
+        SqlState::FEATURE_NOT_SUPPORTED
+    );
+    for text in ["select 'a' like any ('b')", "select 'a' like any (array['b']) escape '!'"] {
+        assert_eq!(refused(text).state(), SqlState::FEATURE_NOT_SUPPORTED, "{text}");
+    }
+}
+
 /// Some types can be called, which is a CAST.
 #[test]
 fn a_type_that_is_called_is_a_cast() {
