@@ -365,8 +365,8 @@ impl Binder<'_> {
             Ok(build::is_truth(binder.expression(value)?, truth, negated)?)
         };
         match expr {
-            Expr::IsNull(value) => Ok(build::is_null(self.expression(value)?, false)),
-            Expr::IsNotNull(value) => Ok(build::is_null(self.expression(value)?, true)),
+            Expr::IsNull(value) => self.is_null(value, false),
+            Expr::IsNotNull(value) => self.is_null(value, true),
             Expr::IsTrue(value) => truth(self, value, Some(true), false),
             Expr::IsNotTrue(value) => truth(self, value, Some(true), true),
             Expr::IsFalse(value) => truth(self, value, Some(false), false),
@@ -378,6 +378,9 @@ impl Binder<'_> {
     }
 
     fn is_distinct(&mut self, left: &Expr, right: &Expr, negated: bool) -> Bind<Typed> {
+        if let (Some(left), Some(right)) = (row_of(left), row_of(right)) {
+            return self.rows_distinct(left, right, negated);
+        }
         let (left, right) = (self.expression(left)?, self.expression(right)?);
         Ok(self.compared(build::is_distinct(left, right, negated)?))
     }

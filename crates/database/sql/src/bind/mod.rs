@@ -14,7 +14,7 @@
 //! | `select`, `group`, `rows_of` | one SELECT; GROUP BY and aggregates; `count(t.*)` |
 //! | `series` | `generate_series` in the SELECT list |
 //! | `from`, `joins`, `tables` | FROM: tables, views, subqueries, joins |
-//! | `expression`, `literal`, `pattern`, `call`, `subquery`, `system` | expressions |
+//! | `expression`, `rows`, `literal`, `pattern`, `call`, `subquery`, `system` | expressions |
 //! | `change`, `assign`, `merge` | INSERT, UPDATE, DELETE, MERGE; RETURNING |
 //! | `statement`, `alone` | what comes out: a [`Statement`] with its frame |
 //!
@@ -40,6 +40,7 @@ mod merge;
 mod order;
 mod pattern;
 mod query;
+mod rows;
 mod rows_of;
 mod scope;
 mod select;

@@ -127,6 +127,24 @@ fn a_value_is_compared_with_each_element() {
     }
 }
 
+/// Rows are tested column by column.
+#[test]
+fn rows_are_tested_as_their_columns_are() {
+    for text in [
+        "select * from emp where (id, name) is not null or row (dept, pay) is null",
+        "select * from emp where (id, name) is distinct from (1, 'a')",
+        "select (1, null) is not distinct from (1, $1)",
+    ] {
+        World::new().bind(text).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+    }
+    let text = "select (1, 2) is distinct from (1, 2, 3)";
+    assert_eq!(refused(text).state(), SqlState::SYNTAX_ERROR);
+    assert_eq!(
+        refused("select (1, 2) is distinct from 1").state(),
+        SqlState::FEATURE_NOT_SUPPORTED
+    );
+}
+
 /// Some types can be called, which is a CAST.
 #[test]
 fn a_type_that_is_called_is_a_cast() {
