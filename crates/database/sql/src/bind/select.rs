@@ -19,7 +19,7 @@ use stop::SqlState;
 
 use super::expression::{row_of, strip};
 use super::group::{Collector, over_groups};
-use super::order::{Cut, RowOrder, directed, in_order, output_of};
+use super::order::{Cut, RowOrder, directed, in_order, output_of, projected_in_order};
 use super::scope::{Border, Scope, ScopeColumn};
 use super::{AGGREGATES, Binder, OutputColumn, Query, UNNAMED, check_width};
 use crate::logical::{AggregateCall, Logical, SortKey, conjuncts, is_volatile};
@@ -106,24 +106,31 @@ impl Binder<'_> {
         }
         let makes_rows = is_grouped || has_series || select.distinct.is_some();
         self.add_addresses(makes_rows, &mut targets)?;
-        let mut logical = match is_grouped {
+        let logical = match is_grouped {
             false => logical,
             true => {
                 let groups = groups.unwrap_or_default();
                 self.grouped(logical, groups, calls, &mut targets, having)?
             }
         };
-        logical = logical.projected(targets.expressions);
-        if let Some(Distinct::Distinct) = &select.distinct {
-            if logical.width() > width {
+        let Targets { expressions, columns, addresses } = targets;
+        let logical = match &select.distinct {
+            None | Some(Distinct::All) => {
+                projected_in_order(logical, expressions, keys, order.ties)
+            }
+            Some(Distinct::Distinct) if expressions.len() > width => {
                 let message = "with DISTINCT, ORDER BY can only name what is selected";
                 return Err(Refused::new(SqlState::INVALID_COLUMN_REFERENCE, At::NOWHERE, message));
             }
-            logical = Logical::Distinct { input: Box::new(logical) };
-        }
-        let columns = targets.columns;
-        let addresses = logical.width() - targets.addresses..logical.width();
-        let logical = ordered(logical, keys, on, order.ties)?;
+            Some(Distinct::Distinct) => {
+                let input = Box::new(logical.projected(expressions));
+                in_order(Logical::Distinct { input }, keys, order.ties)
+            }
+            Some(Distinct::On(_)) => {
+                ordered(logical.projected(expressions), keys, on.unwrap_or_default(), order.ties)?
+            }
+        };
+        let addresses = logical.width() - addresses..logical.width();
         let cut = (0..width).chain(addresses).map(Expression::Column).collect();
         Ok(Query { logical: logical.projected(cut), columns })
     }
@@ -418,10 +425,9 @@ fn find_loose(expression: &Expression, groups: &[Expression], loose: &mut Vec<us
 fn ordered(
     logical: Logical,
     mut keys: Vec<SortKey>,
-    on: Option<Vec<usize>>,
+    on: Vec<usize>,
     ties: Option<Cut>,
 ) -> Bind<Logical> {
-    let Some(on) = on else { return Ok(in_order(logical, keys, ties)) };
     let written = keys.clone();
     let is_on = |key: &SortKey| on.iter().any(|place| key.value == Expression::Column(*place));
     let leading = keys.iter().take_while(|key| is_on(key)).count();

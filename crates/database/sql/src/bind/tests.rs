@@ -145,6 +145,18 @@ fn rows_are_tested_as_their_columns_are() {
     );
 }
 
+/// Values of a sequence number the rows in their order, and don't count rows as they come.
+#[test]
+fn what_differs_each_time_is_computed_of_sorted_rows() {
+    let bound = World::new().bind("select nextval('ticket'), name from emp order by name");
+    let Statement::Query(query) = bound.expect("sound").statement else { panic!("a query") };
+    let Logical::Project { input, .. } = query.logical else { panic!("{:?}", query.logical) };
+    assert!(matches!(*input, Logical::Sort { .. }), "{input:?}");
+    let bound = World::new().bind("select random() r, name from emp order by r");
+    let Statement::Query(query) = bound.expect("sound").statement else { panic!("a query") };
+    assert!(matches!(query.logical, Logical::Sort { .. }), "{:?}", query.logical);
+}
+
 /// Some types can be called, which is a CAST.
 #[test]
 fn a_type_that_is_called_is_a_cast() {
