@@ -6,6 +6,7 @@
 //! Callers: the table of functions.
 //! Sources: PostgreSQL's documentation, "Mathematical Functions and Operators".
 
+mod buckets;
 mod divisors;
 
 use stop::SqlState;
@@ -52,6 +53,11 @@ pub(super) const TABLE: &[Entry] = &[
     entry("lcm", &[WHOLE, WHOLE], WHOLE, divisors::lcm),
     entry("lcm", &[NUMBER, NUMBER], NUMBER, divisors::lcm),
     entry("factorial", &[WHOLE], NUMBER, divisors::factorial),
+    entry("width_bucket", &[NUMBER, NUMBER, NUMBER, WHOLE], WHOLE, buckets::of_numbers),
+    entry("width_bucket", &[DOUBLE, DOUBLE, DOUBLE, WHOLE], WHOLE, buckets::of_doubles),
+    entry("scale", &[NUMBER], WHOLE, scale),
+    entry("min_scale", &[NUMBER], WHOLE, scale),
+    entry("trim_scale", &[NUMBER], NUMBER, trim_scale),
     entry("power", &[DOUBLE, DOUBLE], DOUBLE, power),
     entry("power", &[NUMBER, NUMBER], NUMBER, power),
     entry("pow", &[DOUBLE, DOUBLE], DOUBLE, power),
@@ -170,6 +176,17 @@ fn div<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fau
     // The rest is taken off first, so that the quotient is whole before it is rounded.
     let whole = a.checked_sub(a.checked_rem(b)?)?.checked_div(b)?;
     Ok(Value::Number(whole.round(0)?))
+}
+
+/// The places behind the point: a NUMBER keeps no zeros at its end.
+fn scale<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Number(number)] = *arguments else { unexpected(arguments) };
+    Ok(Value::Int(number.canonical().scale().max(0).into()))
+}
+
+fn trim_scale<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Number(number)] = *arguments else { unexpected(arguments) };
+    Ok(Value::Number(number))
 }
 
 fn power<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
