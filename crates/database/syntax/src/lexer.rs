@@ -292,7 +292,8 @@ fn number(text: &str) -> Option<String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(text.to_owned());
     }
-    let text = &text.replace('_', "");
+    let joined = text.replace('_', "");
+    let text = joined.as_str();
     if let Some(base) = scan::base_of(text) {
         return u128::from_str_radix(&text[2..], base).ok().map(|number| number.to_string());
     }

@@ -129,7 +129,7 @@ impl Typed {
     }
 }
 
-/// The moment that a literal names, such as `today`, which is known when the statement runs. None if
+/// The moment that a literal names, such as `today`: it is known when the statement runs. None if
 /// it names none.
 fn named_moment(text: &str, kind: Kind) -> Option<Result<Typed, Fault>> {
     let named = |name: &str| text.trim().eq_ignore_ascii_case(name);
