@@ -11,6 +11,7 @@
 //! Sources: Youngs and Cramer, Some Results Relevant to Choice of Sum and Sum-of-Product Algorithms
 //! (Technometrics, 1971), for the variance of doubles, as in PostgreSQL.
 
+mod pairs;
 mod spread;
 mod sum;
 
@@ -19,7 +20,8 @@ use value::{Damaged, OwnedValue, Value};
 
 use crate::evaluate::check_length;
 use crate::row_bytes::{array, read_value, write_value};
-use crate::{Aggregate, Fault, Rows};
+use crate::{Aggregate, Fault, OfPairs, Rows};
+use pairs::Pairs;
 use spread::Spread;
 use sum::Sum;
 
@@ -47,6 +49,7 @@ enum State {
         first_delimiter: usize,
     },
     Spread(Spread),
+    Pairs(Pairs),
 }
 
 impl Accumulator {
@@ -67,6 +70,7 @@ impl Accumulator {
             | Aggregate::VarSamp
             | Aggregate::StddevPop
             | Aggregate::StddevSamp => State::Spread(Spread::None),
+            Aggregate::OfPairs(_) => State::Pairs(Pairs::default()),
         };
         Accumulator { aggregate, count: 0, state }
     }
@@ -76,8 +80,8 @@ impl Accumulator {
         self.aggregate
     }
 
-    /// Takes a value. `second` is the delimiter of `string_agg`, and NULL for all others;
-    /// `count(*)` doesn't look at the value.
+    /// Takes a value. `second` is the delimiter of `string_agg`, the other value of a pair, and NULL
+    /// for all others; `count(*)` doesn't look at the value.
     pub fn add(&mut self, value: Value<'_>, second: Value<'_>) -> Result<(), Fault> {
         if value.is_null() && self.aggregate != Aggregate::CountAll {
             return Ok(());
@@ -111,6 +115,11 @@ impl Accumulator {
                 text.push_str(added);
             }
             State::Spread(spread) => spread.add(value)?,
+            State::Pairs(_) if second.is_null() => return Ok(()),
+            State::Pairs(pairs) => match (value, second) {
+                (Value::Double(y), Value::Double(x)) => pairs.add(y, x, self.count + 1)?,
+                _ => return Err(wrong_kind(value)),
+            },
         }
         self.count += 1;
         Ok(())
@@ -166,6 +175,9 @@ impl Accumulator {
                 text.push_str(more);
             }
             (State::Spread(spread), State::Spread(more)) => spread.merge(more)?,
+            (State::Pairs(pairs), State::Pairs(more)) => {
+                pairs.merge(more, self.count, other.count)?;
+            }
             _ => unreachable!("states of one aggregate are of one sort"),
         }
         self.count += other.count;
@@ -178,7 +190,10 @@ impl Accumulator {
             return Ok(Value::Int(self.count).to_owned());
         }
         if self.count == 0 {
-            return Ok(OwnedValue::NULL);
+            return Ok(match self.aggregate {
+                Aggregate::OfPairs(OfPairs::Count) => Value::Int(0).to_owned(),
+                _ => OwnedValue::NULL,
+            });
         }
         let value = match &self.state {
             State::Count => Value::Int(self.count),
@@ -189,6 +204,10 @@ impl Accumulator {
             State::Bits(found) => Value::Int(*found),
             State::Text { text, first_delimiter } => Value::Text(&text[*first_delimiter..]),
             State::Spread(spread) => spread.finish(self.aggregate)?,
+            State::Pairs(pairs) => match self.aggregate {
+                Aggregate::OfPairs(of) => pairs.finish(of, self.count),
+                _ => unreachable!("pairs are of their own aggregates"),
+            },
         };
         Ok(value.to_owned())
     }
@@ -220,6 +239,7 @@ impl Accumulator {
                 out.extend((*first_delimiter as u64).to_le_bytes());
             }
             State::Spread(spread) => spread.write(out),
+            State::Pairs(pairs) => pairs.write(out),
         }
     }
 
@@ -251,6 +271,7 @@ impl Accumulator {
                 *text = written.to_string();
             }
             State::Spread(spread) => *spread = Spread::read(rest)?,
+            State::Pairs(pairs) => *pairs = Pairs::read(rest)?,
         }
         Some(())
     }

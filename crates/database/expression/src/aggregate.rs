@@ -10,6 +10,7 @@
 //! | `bool_and`, `every`, `bool_or` | truth values | truth value |
 //! | `bit_and`, `bit_or`, `bit_xor` | whole | whole |
 //! | `string_agg(text, delimiter)` | texts | text |
+//! | `corr`, `covar_pop`, `covar_samp`, `regr_...` | two doubles, y and x | double; a count whole |
 //! | `variance`, `stddev` and their `_pop`, `_samp` | whole, NUMBER; double | NUMBER; double |
 //!
 //! DISTINCT, FILTER and ORDER BY inside of an aggregate are the operator's matter: it gives the
@@ -59,6 +60,37 @@ pub enum Aggregate {
     StddevPop,
     /// The standard deviation of a sample.
     StddevSamp,
+    /// How two numbers of a row go together.
+    OfPairs(OfPairs),
+}
+
+/// An aggregate of pairs y, x; S... are sums of deviations from the means.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum OfPairs {
+    /// How many pairs there are without a NULL.
+    Count,
+    /// The mean of x.
+    AvgX,
+    /// The mean of y.
+    AvgY,
+    /// Of the squares of x.
+    Sxx,
+    /// Of the squares of y.
+    Syy,
+    /// Of the products.
+    Sxy,
+    /// The covariance of a population.
+    CovarPop,
+    /// The covariance of a sample.
+    CovarSamp,
+    /// The coefficient of correlation.
+    Corr,
+    /// The slope of the line that fits best.
+    Slope,
+    /// Where that line meets the y axis.
+    Intercept,
+    /// The square of the coefficient of correlation.
+    R2,
 }
 
 /// The names, and the number of arguments that each takes.
@@ -83,6 +115,18 @@ const NAMES: &[(&str, Aggregate)] = &[
     ("stddev_pop", Aggregate::StddevPop),
     ("stddev_samp", Aggregate::StddevSamp),
     ("stddev", Aggregate::StddevSamp),
+    ("regr_count", Aggregate::OfPairs(OfPairs::Count)),
+    ("regr_avgx", Aggregate::OfPairs(OfPairs::AvgX)),
+    ("regr_avgy", Aggregate::OfPairs(OfPairs::AvgY)),
+    ("regr_sxx", Aggregate::OfPairs(OfPairs::Sxx)),
+    ("regr_syy", Aggregate::OfPairs(OfPairs::Syy)),
+    ("regr_sxy", Aggregate::OfPairs(OfPairs::Sxy)),
+    ("covar_pop", Aggregate::OfPairs(OfPairs::CovarPop)),
+    ("covar_samp", Aggregate::OfPairs(OfPairs::CovarSamp)),
+    ("corr", Aggregate::OfPairs(OfPairs::Corr)),
+    ("regr_slope", Aggregate::OfPairs(OfPairs::Slope)),
+    ("regr_intercept", Aggregate::OfPairs(OfPairs::Intercept)),
+    ("regr_r2", Aggregate::OfPairs(OfPairs::R2)),
 ];
 
 /// What a call of an aggregate means.
@@ -113,6 +157,7 @@ impl Aggregate {
             kind,
         };
         let of_texts = |kind: &Kind| kind.is_text() || *kind == Kind::Unknown;
+        let as_double = |kind: &Kind| kind.is_number() || *kind == Kind::Unknown;
         let resolved = match (*aggregate, arguments) {
             (Aggregate::Count, []) => ResolvedAggregate {
                 aggregate: Aggregate::CountAll,
@@ -155,6 +200,10 @@ impl Aggregate {
                 Kind::Double => one(*kind, *kind),
                 _ => return Err(undefined(name, arguments)),
             },
+            (Aggregate::OfPairs(of), [_, _]) if arguments.iter().all(as_double) => {
+                let kind = if of == OfPairs::Count { Kind::Whole } else { Kind::Double };
+                ResolvedAggregate { aggregate: *aggregate, arguments: vec![Kind::Double; 2], kind }
+            }
             _ => return Err(undefined(name, arguments)),
         };
         Ok(resolved)
@@ -213,6 +262,8 @@ mod tests {
         assert_eq!(of("stddev", &[Kind::Whole]), Ok(Kind::Number));
         assert_eq!(of("any_value", &[Kind::Boolean]), Ok(Kind::Boolean));
         assert_eq!(of("bit_xor", &[Kind::Whole]), Ok(Kind::Whole));
+        assert_eq!(of("regr_count", &[Kind::Whole, Kind::Unknown]), Ok(Kind::Whole));
+        assert_eq!(of("corr", &[Kind::Whole, Kind::Number]), Ok(Kind::Double));
         let undefined = Err(SqlState::UNDEFINED_FUNCTION);
         for (name, kinds) in [
             ("sum", &[Kind::Text][..]),
@@ -220,6 +271,8 @@ mod tests {
             ("bool_and", &[Kind::Whole]),
             ("max", &[Kind::Boolean]),
             ("bit_or", &[Kind::Number]),
+            ("corr", &[Kind::Number, Kind::Text]),
+            ("regr_count", &[Kind::Number]),
             ("count", &[Kind::Whole, Kind::Whole]),
             ("string_agg", &[Kind::Whole, Kind::Text]),
         ] {
