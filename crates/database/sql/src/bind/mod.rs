@@ -12,7 +12,7 @@
 //! | `scope` | names of columns |
 //! | `query`, `set`, `order` | WITH, UNION, VALUES; ORDER BY, LIMIT |
 //! | `select`, `group`, `rows_of` | one SELECT; GROUP BY and aggregates; `count(t.*)` |
-//! | `series` | `generate_series` in the SELECT list |
+//! | `series`, `label` | `generate_series` in the SELECT list; names of columns that have none |
 //! | `from`, `joins`, `tables` | FROM: tables, views, subqueries, joins |
 //! | `expression`, `rows`, `literal`, `pattern`, `call`, `subquery`, `system` | expressions |
 //! | `change`, `assign`, `merge` | INSERT, UPDATE, DELETE, MERGE; RETURNING |
@@ -35,6 +35,7 @@ mod expression;
 mod from;
 mod group;
 mod joins;
+mod label;
 mod literal;
 mod merge;
 mod order;

@@ -12,16 +12,17 @@ use std::sync::Arc;
 
 use expression::{Expression, Kind, Typed};
 use sqlparser::ast::{
-    Distinct, Expr, Function, GroupByExpr, OrderByExpr, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, Spanned, WildcardAdditionalOptions,
+    Distinct, Expr, GroupByExpr, OrderByExpr, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    Spanned, WildcardAdditionalOptions,
 };
 use stop::SqlState;
 
 use super::expression::{row_of, strip};
 use super::group::{Collector, over_groups};
+use super::label::name_of;
 use super::order::{Cut, RowOrder, directed, in_order, output_of, projected_in_order};
 use super::scope::{Border, Scope, ScopeColumn};
-use super::{AGGREGATES, Binder, OutputColumn, Query, UNNAMED, check_width};
+use super::{AGGREGATES, Binder, OutputColumn, Query, check_width};
 use crate::logical::{AggregateCall, Logical, SortKey, conjuncts, is_volatile};
 use crate::names::{Name, fold, parts_of};
 use crate::refuse::{At, Bind, Refused};
@@ -454,42 +455,6 @@ fn ordered(
     let given = first.projected(back.collect());
     // What ties is equal in the order that is written.
     Ok(if ties.is_some() { in_order(given, written, ties) } else { given })
-}
-
-/// The name of a result's column that is given none.
-fn name_of(expr: &Expr) -> String {
-    match strip(expr) {
-        Expr::Identifier(name) => fold(name),
-        Expr::CompoundIdentifier(names) => names.last().map_or_else(|| UNNAMED.into(), fold),
-        Expr::Function(Function { name, .. }) => {
-            let parts = parts_of(name).ok();
-            parts.and_then(|mut parts| parts.pop()).unwrap_or_else(|| UNNAMED.into())
-        }
-        Expr::Cast { expr, data_type, .. } => match name_of(expr) {
-            name if name == UNNAMED => data_type.to_string().to_lowercase(),
-            name => name,
-        },
-        Expr::Case { .. } => "case".into(),
-        Expr::Exists { .. } => "exists".into(),
-        Expr::Extract { .. } => "extract".into(),
-        Expr::Substring { .. } => "substring".into(),
-        Expr::Position { .. } => "position".into(),
-        Expr::Trim { .. } => "btrim".into(),
-        Expr::Ceil { .. } => "ceil".into(),
-        Expr::Floor { .. } => "floor".into(),
-        Expr::Overlay { .. } => "overlay".into(),
-        Expr::Interval(_) => "interval".into(),
-        Expr::TypedString(written) => written.data_type.to_string().to_lowercase(),
-        Expr::Subquery(query) => match &*query.body {
-            sqlparser::ast::SetExpr::Select(select) => match &select.projection[..] {
-                [SelectItem::UnnamedExpr(expr)] => name_of(expr),
-                [SelectItem::ExprWithAlias { alias, .. }] => fold(alias),
-                _ => UNNAMED.into(),
-            },
-            _ => UNNAMED.into(),
-        },
-        _ => UNNAMED.into(),
-    }
 }
 
 /// A table's name of its parts.

@@ -157,6 +157,29 @@ fn what_differs_each_time_is_computed_of_sorted_rows() {
     assert!(matches!(query.logical, Logical::Sort { .. }), "{:?}", query.logical);
 }
 
+/// As PostgreSQL names them.
+#[test]
+fn columns_without_a_name_get_one() {
+    for (text, expected) in [
+        ("select 1", "?column?"),
+        ("select e.name from emp e", "name"),
+        ("select 1::integer", "int4"),
+        ("select cast(name as varchar(9)) from emp", "name"),
+        ("select '5'::varchar(9)", "varchar"),
+        ("select date '2026-11-27'", "date"),
+        ("select case when true then 1 end", "case"),
+        ("select case when true then 1 else id end from emp", "case"),
+        ("select (case when true then 1 end)::number", "numeric"),
+        ("select trim(leading from name) from emp", "ltrim"),
+        ("select (select max(pay) from emp)", "max"),
+        ("select coalesce(name, 'x') from emp", "coalesce"),
+    ] {
+        let bound = World::new().bind(text).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+        let Statement::Query(query) = bound.statement else { panic!("{text}") };
+        assert_eq!(query.columns[0].name, expected, "{text}");
+    }
+}
+
 /// Some types can be called, which is a CAST.
 #[test]
 fn a_type_that_is_called_is_a_cast() {
