@@ -96,6 +96,9 @@ fn the_moment_of_the_statement() {
         current_timestamp(int(3)) => "2026-11-27 15:04:05.679";
         localtimestamp(int(9)) => "2026-11-27 15:04:05.678901";
         localtimestamp(int(-1)) => "22023";
+        timestamp(moment("2026-11-27 23:59:59.995"), int(2)) => "2026-11-28 00:00:00";
+        timestamp(moment("1969-12-31 23:59:58.5"), int(0)) => "1969-12-31 23:59:59";
+        timestamp(moment("9999-12-31 23:59:59.5"), int(0)) => "22008";
         date_bin(span("15 minutes"), moment("2020-02-11 15:44:17"), moment("2001-01-01")) => {
             "2020-02-11 15:30:00"
         };

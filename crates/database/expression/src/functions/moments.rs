@@ -31,6 +31,7 @@ pub(super) const TABLE: &[Entry] = &[
     entry("current_timestamp", &[WHOLE], TIMESTAMP, now_to).stable(),
     entry("localtimestamp", &[], TIMESTAMP, now).stable(),
     entry("localtimestamp", &[WHOLE], TIMESTAMP, now_to).stable(),
+    entry("timestamp", &[TIMESTAMP, WHOLE], TIMESTAMP, to_digits),
     entry("transaction_timestamp", &[], TIMESTAMP, now).stable(),
     entry("statement_timestamp", &[], TIMESTAMP, now).stable(),
     entry("systimestamp", &[], TIMESTAMP, now).stable(),
@@ -77,18 +78,27 @@ fn now<'a>(_: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     Ok(Value::Timestamp(with.moment))
 }
 
-/// The moment, rounded to so many digits of a second; it has six at most.
+/// The moment, with so many digits of a second.
 fn now_to<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Int(digits)] = *arguments else { unexpected(arguments) };
+    rounded(with.moment, digits).map(Value::Timestamp)
+}
+
+/// `timestamp(moment, digits)`, which is a CAST to TIMESTAMP(digits).
+fn to_digits<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Timestamp(moment), Value::Int(digits)] = *arguments else { unexpected(arguments) };
+    rounded(moment, digits).map(Value::Timestamp)
+}
+
+/// A moment that is rounded to so many digits of a second; it has six at most.
+fn rounded(moment: Timestamp, digits: i64) -> Result<Timestamp, Fault> {
     if digits < 0 {
-        return Err(
-            Fault::parameter("a moment has no digits fewer than none").showing(Value::Int(digits))
-        );
+        let say = "a moment has no digits fewer than none";
+        return Err(Fault::parameter(say).showing(Value::Int(digits)));
     }
     let unit = (digits..6).fold(1, |unit: i64, _| unit * 10);
-    let us = (with.moment.us() + unit / 2).div_euclid(unit) * unit;
-    let moment = Timestamp::from_us(us);
-    moment.map(Value::Timestamp).ok_or_else(|| Fault::outside_calendar("timestamp"))
+    let us = (moment.us() + unit / 2).div_euclid(unit) * unit;
+    Timestamp::from_us(us).ok_or_else(|| Fault::outside_calendar("timestamp"))
 }
 
 /// The moment, to the second.

@@ -74,6 +74,7 @@ fn type_name(written: &DataType) -> String {
             "varchar"
         }
         DataType::Real | DataType::Float4 => "float4",
+        DataType::Timestamp(..) => "timestamp",
         other => match syntax::type_of(other) {
             Ok(TypeName::Interval) => "interval",
             Ok(TypeName::Stored(of)) => stored_name(of),

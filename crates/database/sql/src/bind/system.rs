@@ -12,7 +12,7 @@ use stop::SqlState;
 
 use super::Binder;
 use super::expression::strip;
-use super::literal::cast_to;
+use super::literal::cast_as;
 use crate::logical::HostCall;
 use crate::names::parts_of;
 use crate::refuse::{At, Bind, Refused};
@@ -37,7 +37,7 @@ impl Binder<'_> {
         let value = self.expression(expr)?;
         let name = system_type(to)?;
         match name.and_then(|name| system_cast(&name, &value)) {
-            None => Ok(value.cast(cast_to(to)?)?),
+            None => cast_as(value, to),
             Some(SystemCast::To(to)) => Ok(value.cast(CastTo::Type(to))?),
             Some(SystemCast::Asks(question)) => self.catalog_call(question, vec![value]),
             Some(SystemCast::Role) => Ok(build::call("pg_get_userbyid", vec![value])?),
@@ -58,7 +58,7 @@ impl Binder<'_> {
         for element in &array.elem {
             let value = self.expression(element)?;
             elements.push(match of {
-                Some(of) => value.cast(cast_to(of)?)?,
+                Some(of) => cast_as(value, of)?,
                 None => value,
             });
         }

@@ -167,6 +167,7 @@ fn columns_without_a_name_get_one() {
         ("select cast(name as varchar(9)) from emp", "name"),
         ("select '5'::varchar(9)", "varchar"),
         ("select date '2026-11-27'", "date"),
+        ("select '2026-11-27'::timestamp(0)", "timestamp"),
         ("select case when true then 1 end", "case"),
         ("select case when true then 1 else id end from emp", "case"),
         ("select (case when true then 1 end)::number", "numeric"),
