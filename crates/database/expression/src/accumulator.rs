@@ -11,6 +11,7 @@
 //! Sources: Youngs and Cramer, Some Results Relevant to Choice of Sum and Sum-of-Product Algorithms
 //! (Technometrics, 1971), for the variance of doubles, as in PostgreSQL.
 
+mod pairs;
 mod spread;
 mod sum;
 
@@ -19,7 +20,8 @@ use value::{Damaged, OwnedValue, Value};
 
 use crate::evaluate::check_length;
 use crate::row_bytes::{array, read_value, write_value};
-use crate::{Aggregate, Fault, Rows};
+use crate::{Aggregate, Fault, OfPairs, Rows};
+use pairs::Pairs;
 use spread::Spread;
 use sum::Sum;
 
@@ -37,15 +39,17 @@ enum State {
     /// The count is all.
     Count,
     Sum(Sum),
-    /// The smallest or the largest value.
+    /// The smallest, the largest or the first value.
     Extreme(OwnedValue),
     Truth(bool),
+    Bits(i64),
     /// Each text with its delimiter before it, that of the first too.
     Text {
         text: String,
         first_delimiter: usize,
     },
     Spread(Spread),
+    Pairs(Pairs),
 }
 
 impl Accumulator {
@@ -54,14 +58,19 @@ impl Accumulator {
         let state = match aggregate {
             Aggregate::CountAll | Aggregate::Count => State::Count,
             Aggregate::Sum | Aggregate::Avg => State::Sum(Sum::None),
-            Aggregate::Min | Aggregate::Max => State::Extreme(OwnedValue::NULL),
+            Aggregate::Min | Aggregate::Max | Aggregate::AnyValue => {
+                State::Extreme(OwnedValue::NULL)
+            }
             Aggregate::BoolAnd => State::Truth(true),
             Aggregate::BoolOr => State::Truth(false),
+            Aggregate::BitAnd => State::Bits(-1),
+            Aggregate::BitOr | Aggregate::BitXor => State::Bits(0),
             Aggregate::StringAgg => State::Text { text: String::new(), first_delimiter: 0 },
             Aggregate::VarPop
             | Aggregate::VarSamp
             | Aggregate::StddevPop
             | Aggregate::StddevSamp => State::Spread(Spread::None),
+            Aggregate::OfPairs(_) => State::Pairs(Pairs::default()),
         };
         Accumulator { aggregate, count: 0, state }
     }
@@ -71,8 +80,8 @@ impl Accumulator {
         self.aggregate
     }
 
-    /// Takes a value. `second` is the delimiter of `string_agg`, and NULL for all others;
-    /// `count(*)` doesn't look at the value.
+    /// Takes a value. `second` is the delimiter of `string_agg`, the other value of a pair, and NULL
+    /// for all others; `count(*)` doesn't look at the value.
     pub fn add(&mut self, value: Value<'_>, second: Value<'_>) -> Result<(), Fault> {
         if value.is_null() && self.aggregate != Aggregate::CountAll {
             return Ok(());
@@ -91,6 +100,10 @@ impl Accumulator {
                 let is_and = self.aggregate == Aggregate::BoolAnd;
                 *found = if is_and { *found && is } else { *found || is };
             }
+            State::Bits(found) => {
+                let Value::Int(bits) = value else { return Err(wrong_kind(value)) };
+                *found = joined_bits(self.aggregate, *found, bits);
+            }
             State::Text { text, first_delimiter } => {
                 let Value::Text(added) = value else { return Err(wrong_kind(value)) };
                 let delimiter = if let Value::Text(delimiter) = second { delimiter } else { "" };
@@ -102,6 +115,11 @@ impl Accumulator {
                 text.push_str(added);
             }
             State::Spread(spread) => spread.add(value)?,
+            State::Pairs(_) if second.is_null() => return Ok(()),
+            State::Pairs(pairs) => match (value, second) {
+                (Value::Double(y), Value::Double(x)) => pairs.add(y, x, self.count + 1)?,
+                _ => return Err(wrong_kind(value)),
+            },
         }
         self.count += 1;
         Ok(())
@@ -149,11 +167,17 @@ impl Accumulator {
                 let is_and = self.aggregate == Aggregate::BoolAnd;
                 *found = if is_and { *found && *more } else { *found || *more };
             }
+            (State::Bits(found), State::Bits(more)) => {
+                *found = joined_bits(self.aggregate, *found, *more);
+            }
             (State::Text { text, .. }, State::Text { text: more, .. }) => {
                 check_length(text.len() + more.len())?;
                 text.push_str(more);
             }
             (State::Spread(spread), State::Spread(more)) => spread.merge(more)?,
+            (State::Pairs(pairs), State::Pairs(more)) => {
+                pairs.merge(more, self.count, other.count)?;
+            }
             _ => unreachable!("states of one aggregate are of one sort"),
         }
         self.count += other.count;
@@ -166,7 +190,10 @@ impl Accumulator {
             return Ok(Value::Int(self.count).to_owned());
         }
         if self.count == 0 {
-            return Ok(OwnedValue::NULL);
+            return Ok(match self.aggregate {
+                Aggregate::OfPairs(OfPairs::Count) => Value::Int(0).to_owned(),
+                _ => OwnedValue::NULL,
+            });
         }
         let value = match &self.state {
             State::Count => Value::Int(self.count),
@@ -174,8 +201,13 @@ impl Accumulator {
             State::Sum(sum) => sum.total()?,
             State::Extreme(found) => return Ok(found.clone()),
             State::Truth(found) => Value::Boolean(*found),
+            State::Bits(found) => Value::Int(*found),
             State::Text { text, first_delimiter } => Value::Text(&text[*first_delimiter..]),
             State::Spread(spread) => spread.finish(self.aggregate)?,
+            State::Pairs(pairs) => match self.aggregate {
+                Aggregate::OfPairs(of) => pairs.finish(of, self.count),
+                _ => unreachable!("pairs are of their own aggregates"),
+            },
         };
         Ok(value.to_owned())
     }
@@ -201,11 +233,13 @@ impl Accumulator {
             State::Sum(sum) => sum.write(out),
             State::Extreme(found) => write_value(found.get(), out),
             State::Truth(found) => write_value(Value::Boolean(*found), out),
+            State::Bits(found) => write_value(Value::Int(*found), out),
             State::Text { text, first_delimiter } => {
                 write_value(Value::Text(text), out);
                 out.extend((*first_delimiter as u64).to_le_bytes());
             }
             State::Spread(spread) => spread.write(out),
+            State::Pairs(pairs) => pairs.write(out),
         }
     }
 
@@ -226,6 +260,10 @@ impl Accumulator {
                 Value::Boolean(is) => *found = is,
                 _ => return None,
             },
+            State::Bits(found) => match read_value(rest)? {
+                Value::Int(bits) => *found = bits,
+                _ => return None,
+            },
             State::Text { text, first_delimiter } => {
                 let Value::Text(written) = read_value(rest)? else { return None };
                 *first_delimiter = usize::try_from(u64::from_le_bytes(array(rest)?)).ok()?;
@@ -233,6 +271,7 @@ impl Accumulator {
                 *text = written.to_string();
             }
             State::Spread(spread) => *spread = Spread::read(rest)?,
+            State::Pairs(pairs) => *pairs = Pairs::read(rest)?,
         }
         Some(())
     }
@@ -240,7 +279,20 @@ impl Accumulator {
 
 /// Whether a value of this order to the one that was found takes its place.
 fn comes_first(aggregate: Aggregate, order: std::cmp::Ordering) -> bool {
-    if aggregate == Aggregate::Min { order.is_lt() } else { order.is_gt() }
+    match aggregate {
+        Aggregate::Min => order.is_lt(),
+        Aggregate::Max => order.is_gt(),
+        _ => false,
+    }
+}
+
+/// The bits of both, as the aggregate puts them together.
+fn joined_bits(aggregate: Aggregate, left: i64, right: i64) -> i64 {
+    match aggregate {
+        Aggregate::BitAnd => left & right,
+        Aggregate::BitOr => left | right,
+        _ => left ^ right,
+    }
 }
 
 /// A value of another kind than the aggregate takes.
@@ -256,7 +308,7 @@ mod tests {
     use proptest::prelude::*;
     use value::{Interval, Number};
 
-    const ALL: [Aggregate; 13] = [
+    const ALL: [Aggregate; 17] = [
         Aggregate::CountAll,
         Aggregate::Count,
         Aggregate::Sum,
@@ -265,6 +317,10 @@ mod tests {
         Aggregate::Max,
         Aggregate::BoolAnd,
         Aggregate::BoolOr,
+        Aggregate::BitAnd,
+        Aggregate::BitOr,
+        Aggregate::BitXor,
+        Aggregate::AnyValue,
         Aggregate::StringAgg,
         Aggregate::VarPop,
         Aggregate::VarSamp,
@@ -300,6 +356,10 @@ mod tests {
         is(Aggregate::Avg, number("2.3333333333333333333333333333333333333"));
         is(Aggregate::Min, Value::Int(1));
         is(Aggregate::Max, Value::Int(4));
+        is(Aggregate::AnyValue, Value::Int(1));
+        is(Aggregate::BitAnd, Value::Int(0));
+        is(Aggregate::BitOr, Value::Int(7));
+        is(Aggregate::BitXor, Value::Int(7));
         is(Aggregate::VarSamp, number("2.3333333333333333333333333333333333333"));
         is(Aggregate::VarPop, number("1.5555555555555555555555555555555555556"));
         is(Aggregate::StddevPop, number("1.2472191289246471285279162441055164339"));
@@ -433,10 +493,16 @@ mod tests {
             let values: Vec<Value<'_>> = values.iter().map(OwnedValue::get).collect();
             let (first, second) = values.split_at(cut.index(values.len() + 1));
             for aggregate in ALL {
-                if matches!(
-                    aggregate,
-                    Aggregate::BoolAnd | Aggregate::BoolOr | Aggregate::StringAgg
-                ) {
+                let is_left_out = match aggregate {
+                    Aggregate::BoolAnd | Aggregate::BoolOr | Aggregate::StringAgg => true,
+                    Aggregate::BitAnd | Aggregate::BitOr | Aggregate::BitXor => {
+                        values.iter().any(|value| matches!(value, Value::Number(_)))
+                    }
+                    // It depends on the order.
+                    Aggregate::AnyValue => true,
+                    _ => false,
+                };
+                if is_left_out {
                     continue;
                 }
                 let mut spilled = Vec::new();

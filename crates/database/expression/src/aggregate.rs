@@ -6,8 +6,11 @@
 //! | `sum` | whole, NUMBER; double; span | NUMBER: no overflow of 64 bits; double; span |
 //! | `avg` | whole, NUMBER; double; span | NUMBER; double; span |
 //! | `min`, `max` | all but truth values | the same |
+//! | `any_value`: the first one that comes | all | the same |
 //! | `bool_and`, `every`, `bool_or` | truth values | truth value |
+//! | `bit_and`, `bit_or`, `bit_xor` | whole | whole |
 //! | `string_agg(text, delimiter)` | texts | text |
+//! | `corr`, `covar_pop`, `covar_samp`, `regr_...` | two doubles, y and x | double; a count whole |
 //! | `variance`, `stddev` and their `_pop`, `_samp` | whole, NUMBER; double | NUMBER; double |
 //!
 //! DISTINCT, FILTER and ORDER BY inside of an aggregate are the operator's matter: it gives the
@@ -35,10 +38,18 @@ pub enum Aggregate {
     Min,
     /// The largest value.
     Max,
+    /// The value that comes first.
+    AnyValue,
     /// Whether all are true.
     BoolAnd,
     /// Whether one is true.
     BoolOr,
+    /// The bits that all have.
+    BitAnd,
+    /// The bits that one has.
+    BitOr,
+    /// The bits that an odd number of values has.
+    BitXor,
     /// Texts one after the other, with delimiters between them.
     StringAgg,
     /// The variance of a population.
@@ -49,6 +60,37 @@ pub enum Aggregate {
     StddevPop,
     /// The standard deviation of a sample.
     StddevSamp,
+    /// How two numbers of a row go together.
+    OfPairs(OfPairs),
+}
+
+/// An aggregate of pairs y, x; S... are sums of deviations from the means.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum OfPairs {
+    /// How many pairs there are without a NULL.
+    Count,
+    /// The mean of x.
+    AvgX,
+    /// The mean of y.
+    AvgY,
+    /// Of the squares of x.
+    Sxx,
+    /// Of the squares of y.
+    Syy,
+    /// Of the products.
+    Sxy,
+    /// The covariance of a population.
+    CovarPop,
+    /// The covariance of a sample.
+    CovarSamp,
+    /// The coefficient of correlation.
+    Corr,
+    /// The slope of the line that fits best.
+    Slope,
+    /// Where that line meets the y axis.
+    Intercept,
+    /// The square of the coefficient of correlation.
+    R2,
 }
 
 /// The names, and the number of arguments that each takes.
@@ -58,9 +100,13 @@ const NAMES: &[(&str, Aggregate)] = &[
     ("avg", Aggregate::Avg),
     ("min", Aggregate::Min),
     ("max", Aggregate::Max),
+    ("any_value", Aggregate::AnyValue),
     ("bool_and", Aggregate::BoolAnd),
     ("every", Aggregate::BoolAnd),
     ("bool_or", Aggregate::BoolOr),
+    ("bit_and", Aggregate::BitAnd),
+    ("bit_or", Aggregate::BitOr),
+    ("bit_xor", Aggregate::BitXor),
     ("string_agg", Aggregate::StringAgg),
     ("listagg", Aggregate::StringAgg),
     ("var_pop", Aggregate::VarPop),
@@ -69,6 +115,18 @@ const NAMES: &[(&str, Aggregate)] = &[
     ("stddev_pop", Aggregate::StddevPop),
     ("stddev_samp", Aggregate::StddevSamp),
     ("stddev", Aggregate::StddevSamp),
+    ("regr_count", Aggregate::OfPairs(OfPairs::Count)),
+    ("regr_avgx", Aggregate::OfPairs(OfPairs::AvgX)),
+    ("regr_avgy", Aggregate::OfPairs(OfPairs::AvgY)),
+    ("regr_sxx", Aggregate::OfPairs(OfPairs::Sxx)),
+    ("regr_syy", Aggregate::OfPairs(OfPairs::Syy)),
+    ("regr_sxy", Aggregate::OfPairs(OfPairs::Sxy)),
+    ("covar_pop", Aggregate::OfPairs(OfPairs::CovarPop)),
+    ("covar_samp", Aggregate::OfPairs(OfPairs::CovarSamp)),
+    ("corr", Aggregate::OfPairs(OfPairs::Corr)),
+    ("regr_slope", Aggregate::OfPairs(OfPairs::Slope)),
+    ("regr_intercept", Aggregate::OfPairs(OfPairs::Intercept)),
+    ("regr_r2", Aggregate::OfPairs(OfPairs::R2)),
 ];
 
 /// What a call of an aggregate means.
@@ -99,6 +157,7 @@ impl Aggregate {
             kind,
         };
         let of_texts = |kind: &Kind| kind.is_text() || *kind == Kind::Unknown;
+        let as_double = |kind: &Kind| kind.is_number() || *kind == Kind::Unknown;
         let resolved = match (*aggregate, arguments) {
             (Aggregate::Count, []) => ResolvedAggregate {
                 aggregate: Aggregate::CountAll,
@@ -116,6 +175,12 @@ impl Aggregate {
                 Kind::Unknown => one(Kind::Text, Kind::Text),
                 kind => one(*kind, *kind),
             },
+            (Aggregate::AnyValue, [Kind::Unknown]) => one(Kind::Text, Kind::Text),
+            (Aggregate::AnyValue, [kind]) => one(*kind, *kind),
+            (
+                Aggregate::BitAnd | Aggregate::BitOr | Aggregate::BitXor,
+                [Kind::Whole | Kind::Unknown],
+            ) => one(Kind::Whole, Kind::Whole),
             (Aggregate::BoolAnd | Aggregate::BoolOr, [Kind::Boolean | Kind::Unknown]) => {
                 one(Kind::Boolean, Kind::Boolean)
             }
@@ -135,6 +200,10 @@ impl Aggregate {
                 Kind::Double => one(*kind, *kind),
                 _ => return Err(undefined(name, arguments)),
             },
+            (Aggregate::OfPairs(of), [_, _]) if arguments.iter().all(as_double) => {
+                let kind = if of == OfPairs::Count { Kind::Whole } else { Kind::Double };
+                ResolvedAggregate { aggregate: *aggregate, arguments: vec![Kind::Double; 2], kind }
+            }
             _ => return Err(undefined(name, arguments)),
         };
         Ok(resolved)
@@ -148,7 +217,16 @@ impl Aggregate {
 
     /// Whether DISTINCT changes nothing.
     pub fn ignores_duplicates(self) -> bool {
-        matches!(self, Aggregate::Min | Aggregate::Max | Aggregate::BoolAnd | Aggregate::BoolOr)
+        matches!(
+            self,
+            Aggregate::Min
+                | Aggregate::Max
+                | Aggregate::AnyValue
+                | Aggregate::BoolAnd
+                | Aggregate::BoolOr
+                | Aggregate::BitAnd
+                | Aggregate::BitOr
+        )
     }
 
     /// Whether the result depends on the order of the values.
@@ -182,12 +260,19 @@ mod tests {
         assert_eq!(of("max", &[Kind::Char]), Ok(Kind::Char));
         assert_eq!(of("string_agg", &[Kind::Text, Kind::Unknown]), Ok(Kind::Text));
         assert_eq!(of("stddev", &[Kind::Whole]), Ok(Kind::Number));
+        assert_eq!(of("any_value", &[Kind::Boolean]), Ok(Kind::Boolean));
+        assert_eq!(of("bit_xor", &[Kind::Whole]), Ok(Kind::Whole));
+        assert_eq!(of("regr_count", &[Kind::Whole, Kind::Unknown]), Ok(Kind::Whole));
+        assert_eq!(of("corr", &[Kind::Whole, Kind::Number]), Ok(Kind::Double));
         let undefined = Err(SqlState::UNDEFINED_FUNCTION);
         for (name, kinds) in [
             ("sum", &[Kind::Text][..]),
             ("sum", &[]),
             ("bool_and", &[Kind::Whole]),
             ("max", &[Kind::Boolean]),
+            ("bit_or", &[Kind::Number]),
+            ("corr", &[Kind::Number, Kind::Text]),
+            ("regr_count", &[Kind::Number]),
             ("count", &[Kind::Whole, Kind::Whole]),
             ("string_agg", &[Kind::Whole, Kind::Text]),
         ] {

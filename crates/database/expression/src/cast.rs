@@ -19,6 +19,7 @@
 //! Callers: `evaluate`; `build`, for literals.
 //! Sources: PostgreSQL's casts; where it rounds doubles half to even, a column here doesn't.
 
+mod calendar;
 mod text;
 
 use std::num::{IntErrorKind, ParseIntError};

@@ -57,7 +57,7 @@ mod row_bytes;
 mod rows;
 
 pub use accumulator::Accumulator;
-pub use aggregate::{Aggregate, ResolvedAggregate};
+pub use aggregate::{Aggregate, OfPairs, ResolvedAggregate};
 pub use arena::Arena;
 pub use build::Typed;
 pub use cast::{read_text, write_text};

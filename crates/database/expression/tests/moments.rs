@@ -92,6 +92,27 @@ fn the_moment_of_the_statement() {
     calls! {
         now() => "2026-11-27 15:04:05.678901";
         current_timestamp() => "2026-11-27 15:04:05.678901";
+        current_timestamp(int(0)) => "2026-11-27 15:04:06";
+        current_timestamp(int(3)) => "2026-11-27 15:04:05.679";
+        localtimestamp(int(9)) => "2026-11-27 15:04:05.678901";
+        localtimestamp(int(-1)) => "22023";
+        timestamp(moment("2026-11-27 23:59:59.995"), int(2)) => "2026-11-28 00:00:00";
+        timestamp(moment("1969-12-31 23:59:58.5"), int(0)) => "1969-12-31 23:59:59";
+        timestamp(moment("9999-12-31 23:59:59.5"), int(0)) => "22008";
+        date_bin(span("15 minutes"), moment("2020-02-11 15:44:17"), moment("2001-01-01")) => {
+            "2020-02-11 15:30:00"
+        };
+        date_bin(span("1 day"), day("2020-02-11"), moment("2020-02-12 06:00")) => {
+            "2020-02-10 06:00:00"
+        };
+        date_bin(span("1 mon"), day("2020-02-11"), day("2001-01-01")) => "0A000";
+        date_bin(span("-1 day"), day("2020-02-11"), day("2001-01-01")) => "22008";
+        isfinite(day("2020-02-11")) => "true";
+        make_interval(int(1), int(2), int(3), int(4), int(5), int(6), num("7.5")) => {
+            "1 year 2 mons 25 days 05:06:07.5"
+        };
+        make_interval(int(i64::MAX), int(0), int(0), int(0), int(0), int(0), dbl(0.0)) => "22008";
+        make_interval(int(0), int(0), int(0), int(0), int(0), int(0), dbl(f64::NAN)) => "22008";
         localtimestamp() => "2026-11-27 15:04:05.678901";
         sysdate() => "2026-11-27 15:04:05";
         current_date() => "2026-11-27";

@@ -38,6 +38,13 @@ fn letters_and_whole_texts() {
         quote_literal(lit("a\\b")) => "E'a\\\\b'";
         quote_ident(lit("Foo bar")) => "\"Foo bar\"";
         quote_ident(lit("foo")) => "foo";
+        quote_ident(lit("a\"b")) => "\"a\"\"b\"";
+        quote_literal(num("42.5")) => "'42.5'";
+        quote_literal(null()) => "NULL";
+        quote_nullable(null()) => "NULL";
+        quote_nullable(int(7)) => "'7'";
+        to_bin(int(5)) => "101";
+        to_oct(int(64)) => "100";
         md5(lit("abc")) => "900150983cd24fb0d6963f7d28e17f72";
         to_hex(int(255)) => "ff";
         to_hex(int(-1)) => "ffffffffffffffff";
@@ -115,6 +122,110 @@ fn values_of_any_kind_are_joined_as_texts() {
         concat(int(1), int(2), int(3), int(4), int(5), int(6)) => "123456";
         concat_ws(lit(","), lit("abcde"), int(2), null(), int(22)) => "abcde,2,22";
         concat_ws(null(), lit("a")) => "NULL";
+    }
+}
+
+#[test]
+fn values_are_put_into_formats() {
+    calls! {
+        format(lit("Hello %s, %1$s"), lit("World")) => "Hello World, World";
+        format(lit("INSERT INTO %I VALUES (%L)"), lit("Foo bar"), lit("O'Reilly")) => {
+            "INSERT INTO \"Foo bar\" VALUES ('O''Reilly')"
+        };
+        format(lit("|%10s|"), lit("foo")) => "|       foo|";
+        format(lit("|%-10s|"), lit("foo")) => "|foo       |";
+        format(lit("|%*s|%s"), int(5), lit("foo"), int(1)) => "|  foo|1";
+        format(lit("|%*s|"), int(-5), lit("foo")) => "|foo  |";
+        format(lit("|%2$*1$s|"), int(5), lit("foo")) => "|  foo|";
+        format(lit("%3$s, %2$s, %s"), lit("one"), lit("two"), lit("three")) => "three, two, three";
+        format(lit("%s%L%% %s"), null(), null(), truth(true)) => "NULL% t";
+        format(lit("no places"), int(1)) => "no places";
+        format(null(), int(1)) => "NULL";
+        format(lit("%I"), null()) => "22004";
+        format(lit("%s %s"), int(1)) => "22023";
+        format(lit("%0$s"), int(1)) => "22023";
+        format(lit("%x"), int(1)) => "22023";
+        format(lit("%1$")) => "22023";
+        format(lit("%99999999999s"), int(1)) => "22003";
+        format(lit("%2000000000s"), int(1)) => "54000";
+    }
+}
+
+#[test]
+fn bytes_are_written_in_forms() {
+    calls! {
+        encode(bytes(b"123\0\\\xff"), lit("escape")) => "123\\000\\\\\\377";
+        encode(bytes(b"\x12\xab"), lit("HEX")) => "12ab";
+        encode(bytes(b"a"), lit("base64")) => "YQ==";
+        encode(bytes(b"ab"), lit("base64")) => "YWI=";
+        encode(bytes(&[0; 58]), lit("base64")) => {
+            format!("{}\nAA==", "A".repeat(76))
+        };
+        decode(lit("12 AB"), lit("hex")) => "\\x12ab";
+        decode(lit("YW\nI="), lit("base64")) => "\\x6162";
+        decode(lit("YWJj"), lit("base64")) => "\\x616263";
+        decode(lit(""), lit("base64")) => "\\x";
+        decode(lit("a\\\\\\101"), lit("escape")) => "\\x615c41";
+        decode(lit("1"), lit("hex")) => "22023";
+        decode(lit("1g"), lit("hex")) => "22023";
+        decode(lit("YQ="), lit("base64")) => "22023";
+        decode(lit("Y==="), lit("base64")) => "22023";
+        decode(lit("a\\"), lit("escape")) => "22023";
+        decode(lit("a"), lit("other")) => "22023";
+    }
+}
+
+/// Mostly what PostgreSQL's documentation says of them.
+#[test]
+fn regular_expressions_are_replaced_and_counted() {
+    let (digits, by) = ("(\\d{3})(\\d{3})(\\d{4})", "(\\1) \\2-\\3");
+    let (street, vowels) = ("number of your street, town zip, FR", "a|e|i|o|u");
+    calls! {
+        regexp_replace(lit("1112223333"), lit(digits), lit(by)) => "(111) 222-3333";
+        regexp_replace(lit("foobarbaz"), lit("b.."), lit("X")) => "fooXbaz";
+        regexp_replace(lit("foobarbaz"), lit("b(..)"), lit("X\\1Y"), lit("g")) => "fooXarYXazY";
+        regexp_replace(lit("A  B   C "), lit("\\s+"), lit(" "), lit("g")) => "A B C ";
+        regexp_replace(lit("AAA"), lit("^|$"), lit("Z"), lit("g")) => "ZAAAZ";
+        regexp_replace(lit("AAA aaa"), lit("A+"), lit("Z"), lit("gi")) => "Z Z";
+        regexp_replace(lit("aäb"), lit("x*"), lit("-"), lit("g")) => "-a-ä-b-";
+        regexp_replace(lit("abc"), lit("b"), lit("<\\&\\\\\\2\\n>")) => "a<b\\\\n>c";
+        regexp_replace(lit("ab"), lit("(a(b))"), lit("\\2\\1")) => "bab";
+        regexp_replace(lit("a-a-a"), lit("a"), lit("b"), int(2)) => "a-b-a";
+        regexp_replace(lit("a-a-a"), lit("a"), lit("b"), int(1), int(3)) => "a-a-b";
+        regexp_replace(lit("A Post"), lit(vowels), lit("X"), int(1), int(0), lit("i")) => "X PXst";
+        regexp_replace(lit("abc"), lit("x"), lit("y"), int(9)) => "abc";
+        regexp_replace(lit("a"), lit("a"), lit("b"), int(0)) => "22023";
+        regexp_replace(lit("a"), lit("a"), lit("b"), lit("z")) => "22023";
+        regexp_replace(lit("a"), lit("("), lit("b")) => "2201B";
+        regexp_replace(lit("aa"), lit("(a)*"), lit("b")) => "b";
+        regexp_replace(lit("aa"), lit("(a)*"), lit("\\1")) => "0A000";
+        regexp_replace(lit("aa"), lit("a*?"), lit("b")) => "0A000";
+        regexp_replace(lit("a"), null(), lit("b")) => "NULL";
+        similar_to(lit("abc"), lit("%(b|d)%")) => "true";
+        similar_to(lit("abc"), lit("(b|c)%")) => "false";
+        similar_to(lit("abc"), lit("_b_")) => "true";
+        similar_to(lit("a.c"), lit("a.c")) => "true";
+        similar_to(lit("abc"), lit("a.c")) => "false";
+        similar_to(lit("_bcd%"), lit("\\_%d\\%")) => "true";
+        similar_to(lit("abcd_"), lit("#_%d#%"), lit("#")) => "false";
+        similar_to(lit("abc"), lit("[a-c]{3}"), null()) => "NULL";
+        similar_to(lit("abc"), lit("[a")) => "2201B";
+        similar_to(lit("abc"), lit("a%"), lit("##")) => "22025";
+        regexp_count(lit("ABCABCAXYaxy"), lit("A.")) => "3";
+        regexp_count(lit("ABCABCAXYaxy"), lit("A."), int(1), lit("i")) => "4";
+        regexp_count(lit("abc"), lit("")) => "4";
+        regexp_count(lit("abc"), lit("c"), int(1), lit("g")) => "22023";
+        regexp_substr(lit(street), lit("[^,]+"), int(1), int(2)) => " town zip";
+        regexp_substr(lit("ABCDEFGHI"), lit("(c..)(...)"), int(1), int(1), lit("i"), int(2)) => {
+            "FGH"
+        };
+        regexp_substr(lit("abc"), lit("x")) => "NULL";
+        regexp_substr(lit("abc"), lit("b"), int(1), int(1), lit(""), int(1)) => "NULL";
+        regexp_instr(lit(street), lit("[^,]+"), int(1), int(2)) => "23";
+        regexp_instr(lit("ABCDE"), lit("(c.)(.)"), int(1), int(1), int(0), lit("i"), int(2)) => "5";
+        regexp_instr(lit("abcb"), lit("b"), int(3), int(1), int(1)) => "5";
+        regexp_instr(lit("abc"), lit("x")) => "0";
+        regexp_instr(lit("abc"), lit("b"), int(1), int(0)) => "22023";
     }
 }
 

@@ -27,7 +27,10 @@ impl Plain {
 
     fn of(call: &AggregateCall) -> Option<Plain> {
         let aggregate = call.aggregate;
-        let keeps = matches!(aggregate, Aggregate::Min | Aggregate::Max | Aggregate::StringAgg);
+        let keeps = matches!(
+            aggregate,
+            Aggregate::Min | Aggregate::Max | Aggregate::AnyValue | Aggregate::StringAgg
+        );
         if keeps || call.distinct || call.filter.is_some() || !call.order.is_empty() {
             return None;
         }

@@ -105,7 +105,13 @@ impl Lexer<'_> {
             Kind::Dollar => {
                 Token::SingleQuotedString(self.sound(piece, between_dollars(text).into())?)
             }
-            Kind::Number => Token::Number(number(text), false),
+            Kind::Number => match number(text) {
+                Some(digits) => Token::Number(digits, false),
+                None => {
+                    let say = "; a number of another base than 10 has 128 bits at most";
+                    return Err(SyntaxError::at(self.text, piece.start, say));
+                }
+            },
             Kind::Bind => {
                 let number = self.numbering.number(text);
                 Token::Placeholder(number.map_err(|error| error.with_position(piece.start))?)
@@ -280,10 +286,16 @@ fn between_dollars(text: &str) -> &str {
     &text[quote.len()..text.len() - quote.len()]
 }
 
-/// A number with a digit on both sides of its period, or without one.
-fn number(text: &str) -> String {
+/// A number of base 10 with a digit on both sides of its period, or without one. None if it has
+/// another base, and is too large.
+fn number(text: &str) -> Option<String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return text.to_owned();
+        return Some(text.to_owned());
+    }
+    let joined = text.replace('_', "");
+    let text = joined.as_str();
+    if let Some(base) = scan::base_of(text) {
+        return u128::from_str_radix(&text[2..], base).ok().map(|number| number.to_string());
     }
     let (digits, exponent) = match text.find(['e', 'E']) {
         Some(at) => text.split_at(at),
@@ -291,7 +303,7 @@ fn number(text: &str) -> String {
     };
     let digits = digits.strip_suffix('.').unwrap_or(digits);
     let zero = if digits.starts_with('.') { "0" } else { "" };
-    format!("{zero}{digits}{exponent}")
+    Some(format!("{zero}{digits}{exponent}"))
 }
 
 fn symbol(text: &str) -> Token {
@@ -431,6 +443,21 @@ mod tests {
         assert!(refused("select x'1'").contains("pairs"));
         assert!(refused("select b'1'").contains("isn't supported"));
         assert!(refused("select \"\"").contains("a name can't be empty"));
+    }
+
+    #[test]
+    fn numbers_have_other_bases_and_groups_of_digits() {
+        let tokens =
+            lex("0xfF 0b1_01 0o17 1_000 1_0.5e1_0 .2_5 0x7fffffffffffffff").expect("sound");
+        let found: Vec<String> =
+            tokens.tokens.iter().map(|token| token.token.to_string()).collect();
+        assert_eq!(found, ["255", "5", "15", "1000", "10.5e10", "0.25", "9223372036854775807"]);
+        for text in
+            ["select 0x", "select 0xg", "select 0b2", "select 1__0", "select 1_", "select 1._5"]
+        {
+            refused(text);
+        }
+        assert!(refused(&format!("select 0x1{}", "0".repeat(32))).contains("128 bits"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! | `TABLE t`, as a query | `SELECT * FROM t`: the parser drops two words behind `TABLE t` |
 //! | `TRIM(LEADING FROM a)`, `TRIM(FROM a)` | `TRIM(LEADING a)`, `TRIM(a)` |
 //! | `FROM ONLY t`, `FROM ONLY (t)` | `FROM t`: no table has others below it |
+//! | `ORDER BY a USING >`, `USING <` | `ORDER BY a DESC`, `ASC` |
 //!
 //! What stands in for a token has its place.
 //!
@@ -22,12 +23,13 @@ use crate::words::is_reserved;
 pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>) {
     rewrite_types(tokens);
     // Most statements have none of these words, and rows of VALUES many tokens.
-    let (mut has_table, mut has_trim, mut has_only) = (false, false, false);
+    let (mut has_table, mut has_trim, mut has_only, mut has_using) = (false, false, false, false);
     for token in tokens.iter() {
         if let Token::Word(word) = &token.token {
             has_table |= word.keyword == Keyword::TABLE;
             has_trim |= word.keyword == Keyword::TRIM;
             has_only |= word.keyword == Keyword::ONLY;
+            has_using |= word.keyword == Keyword::USING;
         }
     }
     if has_table {
@@ -39,6 +41,26 @@ pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>) {
     if has_only {
         rewrite_only(tokens);
     }
+    if has_using {
+        rewrite_using(tokens);
+    }
+}
+
+/// Makes a direction of the operator that an order names.
+fn rewrite_using(tokens: &mut Vec<TokenWithSpan>) {
+    let mut signs = Vec::new();
+    for at in 1..tokens.len() {
+        let direction = match tokens[at].token {
+            Token::Lt => "asc",
+            Token::Gt => "desc",
+            _ => continue,
+        };
+        if is_word(&tokens[at - 1], "using") {
+            tokens[at - 1].token = Token::make_word(direction, None);
+            signs.push(at);
+        }
+    }
+    take_out(tokens, &signs);
 }
 
 /// Takes out of types what only Oracle writes, so that the parser can read them: `VARCHAR2(9 CHAR)`
@@ -254,6 +276,15 @@ mod tests {
         ] {
             stays(other);
         }
+    }
+
+    #[test]
+    fn an_order_that_names_an_operator_has_a_direction() {
+        assert_eq!(
+            rewritten("order by a using >, b using < nulls first"),
+            "order by a desc , b asc nulls first"
+        );
+        stays("select a from t join u using (a) where a < 1 and b > 2");
     }
 
     #[test]

@@ -313,11 +313,37 @@ fn colon(rest: &str) -> Measured {
     }
 }
 
-/// Digits, a period, digits, an exponent.
+/// The base of a number that begins as `0x1F`, `0o17` or `0b101` do.
+pub(crate) fn base_of(number: &str) -> Option<u32> {
+    Some(match number.as_bytes() {
+        [b'0', b'x' | b'X', ..] => 16,
+        [b'0', b'o' | b'O', ..] => 8,
+        [b'0', b'b' | b'B', ..] => 2,
+        _ => return None,
+    })
+}
+
+/// The byte behind the digits that begin at `from`. A `_` may stand between two of them, and before
+/// the first one of another base than 10.
+fn end_of_digits(bytes: &[u8], from: usize, base: u32) -> usize {
+    let is_digit = |at: usize| bytes.get(at).is_some_and(|byte| char::from(*byte).is_digit(base));
+    let joins =
+        |at: usize| bytes.get(at) == Some(&b'_') && (at > from || base != 10) && is_digit(at + 1);
+    let mut end = from;
+    while is_digit(end) || joins(end) {
+        end += 1;
+    }
+    end
+}
+
+/// Digits, a period, digits, an exponent; or the digits of another base.
 fn number(rest: &str) -> usize {
     let bytes = rest.as_bytes();
-    let digits =
-        |from: usize| from + bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if let Some(base) = base_of(rest) {
+        let end = end_of_digits(bytes, 2, base);
+        return if end > 2 { end } else { 1 };
+    }
+    let digits = |from: usize| end_of_digits(bytes, from, 10);
     let mut end = digits(0);
     if rest[end..].starts_with('.') {
         end = digits(end + 1);
@@ -396,7 +422,20 @@ mod tests {
 
     #[test]
     fn numbers_words_and_binds() {
-        for number in ["1", "12.50", ".5", "1.", "1e5", "1.5E-3"] {
+        for number in [
+            "1",
+            "12.50",
+            ".5",
+            "1.",
+            "1e5",
+            "1.5E-3",
+            "0x1F",
+            "0O17",
+            "0b101",
+            "0x_f",
+            "1_000",
+            "1_0.2_5e1_0",
+        ] {
             one(number, Kind::Number);
         }
         for word in ["select", "_a", "v$session", "serial#", "naïve", "e", "u"] {

@@ -49,7 +49,7 @@ macro_rules! files {
 
 files! {
     aggregates changes conflict definitions joins logic moments nulls numbers order plans ported
-    refused sets subqueries texts transactions types with
+    refused series sets subqueries texts transactions types with
 }
 
 #[test]

@@ -10,12 +10,12 @@
 //! Sources: PostgreSQL's `pg_cast`.
 
 use stop::SqlState;
-use value::Type;
+use value::{Type, Value};
 
-use super::Typed;
+use super::{Typed, arithmetic, call};
 use crate::cast;
 use crate::kind::IMPOSSIBLE;
-use crate::{Bare, CastTo, Expression, Fault, Kind};
+use crate::{Bare, CastTo, Expression, Fault, Kind, Operator};
 
 impl Typed {
     /// The expression, converted without a CAST of the user's: 42804 if it needs one.
@@ -102,6 +102,12 @@ impl Typed {
     fn known_as(self, to: CastTo) -> Result<Typed, Fault> {
         let kind = to.kind();
         let Some(value) = self.expression.constant() else { return Ok(self.converted(to)) };
+        if let Value::Text(text) = value
+            && kind.is_moment()
+            && let Some(moment) = named_moment(text, kind)
+        {
+            return moment;
+        }
         let bare = Bare::new();
         let made = cast::cast(value, to, &bare.evaluation())?;
         Ok(Typed::new(Expression::from(made), kind))
@@ -121,6 +127,22 @@ impl Typed {
         let value = Box::new(self.expression);
         Typed::new(Expression::Cast { to, value }, kind)
     }
+}
+
+/// The moment that a literal names, such as `today`: it is known when the statement runs. None if
+/// it names none.
+fn named_moment(text: &str, kind: Kind) -> Option<Result<Typed, Fault>> {
+    let named = |name: &str| text.trim().eq_ignore_ascii_case(name);
+    if named("now") && kind == Kind::Timestamp {
+        return Some(call("now", Vec::new()));
+    }
+    let days = [("now", 0), ("today", 0), ("tomorrow", 1), ("yesterday", -1)];
+    let (_, later) = days.into_iter().find(|(name, _)| named(name))?;
+    let today = call("current_date", Vec::new());
+    let day = today.and_then(|today| {
+        arithmetic(today, Operator::Add, Typed::value(Value::Int(later)))?.implicit(kind)
+    });
+    Some(day)
 }
 
 /// Whether a type has limits that its kind doesn't have.
@@ -191,8 +213,6 @@ pub(super) fn computed(typed: Typed) -> Typed {
 
 #[cfg(test)]
 mod tests {
-    use value::Value;
-
     use super::*;
 
     fn state(result: Result<Typed, Fault>) -> Result<Kind, SqlState> {

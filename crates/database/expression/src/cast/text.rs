@@ -18,6 +18,8 @@ use std::fmt;
 
 use value::{Date, Timestamp, Value};
 
+use super::calendar;
+
 /// The exponents between which a double is written without one.
 const PLAIN_EXPONENTS: std::ops::Range<i32> = -4..15;
 
@@ -66,8 +68,9 @@ fn write_moment(moment: Timestamp, out: &mut dyn fmt::Write) -> fmt::Result {
     }
 }
 
-/// Reads a day or a moment. A day is its midnight; a zone is passed over, as in PostgreSQL, for
-/// there are none here. A fraction of more than six digits is rounded.
+/// Reads a day or a moment; `epoch` is the one from which they count. A day is its midnight; a zone
+/// is passed over, as in PostgreSQL, for there are none here. A fraction of more than six digits is
+/// rounded.
 pub(super) fn read_moment(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -77,7 +80,10 @@ pub(super) fn read_moment(text: &str) -> Option<Timestamp> {
         return Some(Timestamp::midnight(day));
     }
     let Rounded { text, is_up } = rounded(without_zone(text));
-    let moment = Timestamp::parse(text)?;
+    if text.eq_ignore_ascii_case("epoch") {
+        return Timestamp::from_us(0);
+    }
+    let moment = Timestamp::parse(text).or_else(|| calendar::read(text))?;
     if is_up { Timestamp::from_us(moment.us() + 1) } else { Some(moment) }
 }
 
@@ -200,6 +206,8 @@ mod tests {
         }
         assert_eq!(read("2026-11-27 15:04:05-01:30").as_deref(), Some("2026-11-27 15:04:05"));
         assert_eq!(read("20261127").as_deref(), Some("2026-11-27 00:00:00"));
+        assert_eq!(read(" Epoch ").as_deref(), Some("1970-01-01 00:00:00"));
+        assert_eq!(read("Feb 10 17:32:01 1997 -0800").as_deref(), Some("1997-02-10 17:32:01"));
         assert_eq!(read("2026-13-01"), None);
         assert_eq!(read("20261327"), None);
         let noon = |fraction: &str| read(&format!("2026-11-27 12:00:00.{fraction}Z"));

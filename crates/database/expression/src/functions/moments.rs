@@ -21,10 +21,17 @@ const DATE: Kind = Kind::Date;
 const TIMESTAMP: Kind = Kind::Timestamp;
 const INTERVAL: Kind = Kind::Interval;
 
+/// The microseconds of a day, and of an hour.
+const DAY_US: i64 = 24 * HOUR_US;
+const HOUR_US: i64 = 3_600_000_000;
+
 pub(super) const TABLE: &[Entry] = &[
     entry("now", &[], TIMESTAMP, now).stable(),
     entry("current_timestamp", &[], TIMESTAMP, now).stable(),
+    entry("current_timestamp", &[WHOLE], TIMESTAMP, now_to).stable(),
     entry("localtimestamp", &[], TIMESTAMP, now).stable(),
+    entry("localtimestamp", &[WHOLE], TIMESTAMP, now_to).stable(),
+    entry("timestamp", &[TIMESTAMP, WHOLE], TIMESTAMP, to_digits),
     entry("transaction_timestamp", &[], TIMESTAMP, now).stable(),
     entry("statement_timestamp", &[], TIMESTAMP, now).stable(),
     entry("systimestamp", &[], TIMESTAMP, now).stable(),
@@ -52,6 +59,16 @@ pub(super) const TABLE: &[Entry] = &[
         TIMESTAMP,
         make_timestamp,
     ),
+    entry("date_bin", &[INTERVAL, TIMESTAMP, TIMESTAMP], TIMESTAMP, date_bin),
+    entry("isfinite", &[DATE], Kind::Boolean, is_finite),
+    entry("isfinite", &[TIMESTAMP], Kind::Boolean, is_finite),
+    entry("isfinite", &[INTERVAL], Kind::Boolean, is_finite),
+    entry(
+        "make_interval",
+        &[WHOLE, WHOLE, WHOLE, WHOLE, WHOLE, WHOLE, DOUBLE],
+        INTERVAL,
+        make_interval,
+    ),
     entry("justify_hours", &[INTERVAL], INTERVAL, justify_hours),
     entry("justify_days", &[INTERVAL], INTERVAL, justify_days),
     entry("justify_interval", &[INTERVAL], INTERVAL, justify_interval),
@@ -59,6 +76,29 @@ pub(super) const TABLE: &[Entry] = &[
 
 fn now<'a>(_: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     Ok(Value::Timestamp(with.moment))
+}
+
+/// The moment, with so many digits of a second.
+fn now_to<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Int(digits)] = *arguments else { unexpected(arguments) };
+    rounded(with.moment, digits).map(Value::Timestamp)
+}
+
+/// `timestamp(moment, digits)`, which is a CAST to TIMESTAMP(digits).
+fn to_digits<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Timestamp(moment), Value::Int(digits)] = *arguments else { unexpected(arguments) };
+    rounded(moment, digits).map(Value::Timestamp)
+}
+
+/// A moment that is rounded to so many digits of a second; it has six at most.
+fn rounded(moment: Timestamp, digits: i64) -> Result<Timestamp, Fault> {
+    if digits < 0 {
+        let say = "a moment has no digits fewer than none";
+        return Err(Fault::parameter(say).showing(Value::Int(digits)));
+    }
+    let unit = (digits..6).fold(1, |unit: i64, _| unit * 10);
+    let us = (moment.us() + unit / 2).div_euclid(unit) * unit;
+    Timestamp::from_us(us).ok_or_else(|| Fault::outside_calendar("timestamp"))
 }
 
 /// The moment, to the second.
@@ -208,6 +248,58 @@ fn make_timestamp<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Val
     let us = (hour * 3600 + minute * 60) * 1_000_000 + (second * 1e6).round_ties_even() as i64;
     let moment = Timestamp::from_us(midnight.us() + us);
     moment.map(Value::Timestamp).ok_or_else(|| Fault::outside_calendar("timestamp"))
+}
+
+/// The first moment of the span in which a moment lies, if spans follow one another from an origin.
+fn date_bin<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Interval(span), Value::Timestamp(of), Value::Timestamp(origin)] = *arguments else {
+        unexpected(arguments)
+    };
+    if span.months() != 0 {
+        let say = "date_bin takes no months or years, which aren't equally long";
+        return Err(Fault::new(SqlState::FEATURE_NOT_SUPPORTED, say));
+    }
+    let width = i128::from(span.days()) * i128::from(DAY_US) + i128::from(span.us());
+    if width <= 0 {
+        let say = "date_bin takes spans longer than nothing";
+        return Err(Fault::new(SqlState::DATETIME_FIELD_OVERFLOW, say));
+    }
+    let (of, origin) = (i128::from(of.us()), i128::from(origin.us()));
+    let first = origin + (of - origin).div_euclid(width) * width;
+    let moment = i64::try_from(first).ok().and_then(Timestamp::from_us);
+    moment.map(Value::Timestamp).ok_or_else(|| Fault::outside_calendar("timestamp"))
+}
+
+/// All days, moments and spans are.
+fn is_finite<'a>(_: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    Ok(Value::Boolean(true))
+}
+
+/// `make_interval(years, months, weeks, days, hours, mins, secs)`.
+fn make_interval<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [
+        Value::Int(years),
+        Value::Int(months),
+        Value::Int(weeks),
+        Value::Int(days),
+        Value::Int(hours),
+        Value::Int(minutes),
+        Value::Double(seconds),
+    ] = *arguments
+    else {
+        unexpected(arguments)
+    };
+    let sum = |many: i64, unit: i64, others: i64| many.checked_mul(unit)?.checked_add(others);
+    let small = |number: i64| i32::try_from(number).ok();
+    let us = (seconds * 1e6).round_ties_even();
+    // Far less than 2^63.
+    let us = (us.abs() < 1e18).then_some(us as i64);
+    let made = || {
+        let us = sum(hours, HOUR_US, sum(minutes, HOUR_US / 60, us?)?)?;
+        let (months, days) = (sum(years, 12, months)?, sum(weeks, 7, days)?);
+        Some(Interval::new(small(months)?, small(days)?, us))
+    };
+    made().map(Value::Interval).ok_or_else(span_too_long)
 }
 
 fn justify_hours<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {

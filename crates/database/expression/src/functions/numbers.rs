@@ -6,6 +6,9 @@
 //! Callers: the table of functions.
 //! Sources: PostgreSQL's documentation, "Mathematical Functions and Operators".
 
+mod buckets;
+mod divisors;
+
 use stop::SqlState;
 use value::{Number, Value};
 
@@ -45,6 +48,16 @@ pub(super) const TABLE: &[Entry] = &[
     entry("mod", &[WHOLE, WHOLE], WHOLE, modulo),
     entry("mod", &[NUMBER, NUMBER], NUMBER, modulo),
     entry("div", &[NUMBER, NUMBER], NUMBER, div),
+    entry("gcd", &[WHOLE, WHOLE], WHOLE, divisors::gcd),
+    entry("gcd", &[NUMBER, NUMBER], NUMBER, divisors::gcd),
+    entry("lcm", &[WHOLE, WHOLE], WHOLE, divisors::lcm),
+    entry("lcm", &[NUMBER, NUMBER], NUMBER, divisors::lcm),
+    entry("factorial", &[WHOLE], NUMBER, divisors::factorial),
+    entry("width_bucket", &[NUMBER, NUMBER, NUMBER, WHOLE], WHOLE, buckets::of_numbers),
+    entry("width_bucket", &[DOUBLE, DOUBLE, DOUBLE, WHOLE], WHOLE, buckets::of_doubles),
+    entry("scale", &[NUMBER], WHOLE, scale),
+    entry("min_scale", &[NUMBER], WHOLE, scale),
+    entry("trim_scale", &[NUMBER], NUMBER, trim_scale),
     entry("power", &[DOUBLE, DOUBLE], DOUBLE, power),
     entry("power", &[NUMBER, NUMBER], NUMBER, power),
     entry("pow", &[DOUBLE, DOUBLE], DOUBLE, power),
@@ -69,6 +82,12 @@ pub(super) const TABLE: &[Entry] = &[
     entry("acos", &[DOUBLE], DOUBLE, acos),
     entry("atan", &[DOUBLE], DOUBLE, atan),
     entry("atan2", &[DOUBLE, DOUBLE], DOUBLE, atan2),
+    entry("sinh", &[DOUBLE], DOUBLE, sinh),
+    entry("cosh", &[DOUBLE], DOUBLE, cosh),
+    entry("tanh", &[DOUBLE], DOUBLE, tanh),
+    entry("asinh", &[DOUBLE], DOUBLE, asinh),
+    entry("acosh", &[DOUBLE], DOUBLE, acosh),
+    entry("atanh", &[DOUBLE], DOUBLE, atanh),
     entry("pi", &[], DOUBLE, pi),
     entry("degrees", &[DOUBLE], DOUBLE, degrees),
     entry("radians", &[DOUBLE], DOUBLE, radians),
@@ -157,6 +176,17 @@ fn div<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fau
     // The rest is taken off first, so that the quotient is whole before it is rounded.
     let whole = a.checked_sub(a.checked_rem(b)?)?.checked_div(b)?;
     Ok(Value::Number(whole.round(0)?))
+}
+
+/// The places behind the point: a NUMBER keeps no zeros at its end.
+fn scale<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Number(number)] = *arguments else { unexpected(arguments) };
+    Ok(Value::Int(number.canonical().scale().max(0).into()))
+}
+
+fn trim_scale<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Number(number)] = *arguments else { unexpected(arguments) };
+    Ok(Value::Number(number))
 }
 
 fn power<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
@@ -279,6 +309,48 @@ fn atan<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fa
 fn atan2<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Double(y), Value::Double(x)] = *arguments else { unexpected(arguments) };
     Ok(Value::Double(y.atan2(x)))
+}
+
+/// A function of any double, which may be infinite where the double isn't, as in PostgreSQL.
+fn of_any<'a>(arguments: &[Value<'a>], compute: fn(f64) -> f64) -> Result<Value<'a>, Fault> {
+    let [Value::Double(double)] = *arguments else { unexpected(arguments) };
+    Ok(Value::Double(compute(double)))
+}
+
+fn sinh<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    of_any(arguments, f64::sinh)
+}
+
+fn cosh<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    of_any(arguments, f64::cosh)
+}
+
+fn tanh<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    of_any(arguments, f64::tanh)
+}
+
+fn asinh<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    of_any(arguments, f64::asinh)
+}
+
+fn acosh<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    match *arguments {
+        [Value::Double(double)] if double < 1.0 => {
+            let say = "a hyperbolic cosine is 1 or more";
+            Err(Fault::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, say))
+        }
+        _ => of_any(arguments, f64::acosh),
+    }
+}
+
+fn atanh<'a>(arguments: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    match *arguments {
+        [Value::Double(double)] if double.abs() > 1.0 => {
+            let say = "a hyperbolic tangent lies between -1 and 1";
+            Err(Fault::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, say))
+        }
+        _ => of_any(arguments, f64::atanh),
+    }
 }
 
 fn pi<'a>(_: &[Value<'a>], _: &Evaluation<'a>) -> Result<Value<'a>, Fault> {

@@ -1,4 +1,5 @@
-//! Regular expressions: `~`, `~*`, `regexp_like`; `part` has `substring(text from pattern)`.
+//! Regular expressions: `~`, `~*`, `regexp_like`; `part` has `substring(text from pattern)`, and
+//! `matches` what finds and replaces one match after the other, `similar` SIMILAR TO.
 //!
 //! ```text
 //!   ^(emp|dept)[0-9]*$ ─ parse ─▶ branches of pieces ─ search ─▶ whether a part of a text matches
@@ -18,7 +19,9 @@
 //! Callers: the table of functions.
 //! Source: PostgreSQL's documentation, "POSIX Regular Expressions".
 
+mod matches;
 mod part;
+mod similar;
 
 use std::cell::Cell;
 use std::iter::Peekable;
@@ -30,10 +33,34 @@ use value::Value;
 use super::{Entry, entry, unexpected};
 use crate::{Evaluation, Fault, Kind};
 
+const TEXT: Kind = Kind::Text;
+const WHOLE: Kind = Kind::Whole;
+
 pub(super) const TABLE: &[Entry] = &[
-    entry("regexp_like", &[Kind::Text, Kind::Text], Kind::Boolean, like),
-    entry("regexp_like", &[Kind::Text, Kind::Text, Kind::Text], Kind::Boolean, like),
-    entry("substring", &[Kind::Text, Kind::Text], Kind::Text, part::substring),
+    entry("regexp_like", &[TEXT, TEXT], Kind::Boolean, like),
+    entry("regexp_like", &[TEXT, TEXT, TEXT], Kind::Boolean, like),
+    entry("similar_to", &[TEXT, TEXT], Kind::Boolean, similar::similar),
+    entry("similar_to", &[TEXT, TEXT, TEXT], Kind::Boolean, similar::similar),
+    entry("substring", &[TEXT, TEXT], TEXT, part::substring),
+    entry("regexp_replace", &[TEXT, TEXT, TEXT], TEXT, matches::replace),
+    entry("regexp_replace", &[TEXT, TEXT, TEXT, TEXT], TEXT, matches::replace),
+    entry("regexp_replace", &[TEXT, TEXT, TEXT, WHOLE], TEXT, matches::replace),
+    entry("regexp_replace", &[TEXT, TEXT, TEXT, WHOLE, WHOLE], TEXT, matches::replace),
+    entry("regexp_replace", &[TEXT, TEXT, TEXT, WHOLE, WHOLE, TEXT], TEXT, matches::replace),
+    entry("regexp_count", &[TEXT, TEXT], WHOLE, matches::count),
+    entry("regexp_count", &[TEXT, TEXT, WHOLE], WHOLE, matches::count),
+    entry("regexp_count", &[TEXT, TEXT, WHOLE, TEXT], WHOLE, matches::count),
+    entry("regexp_substr", &[TEXT, TEXT], TEXT, matches::substr),
+    entry("regexp_substr", &[TEXT, TEXT, WHOLE], TEXT, matches::substr),
+    entry("regexp_substr", &[TEXT, TEXT, WHOLE, WHOLE], TEXT, matches::substr),
+    entry("regexp_substr", &[TEXT, TEXT, WHOLE, WHOLE, TEXT], TEXT, matches::substr),
+    entry("regexp_substr", &[TEXT, TEXT, WHOLE, WHOLE, TEXT, WHOLE], TEXT, matches::substr),
+    entry("regexp_instr", &[TEXT, TEXT], WHOLE, matches::instr),
+    entry("regexp_instr", &[TEXT, TEXT, WHOLE], WHOLE, matches::instr),
+    entry("regexp_instr", &[TEXT, TEXT, WHOLE, WHOLE], WHOLE, matches::instr),
+    entry("regexp_instr", &[TEXT, TEXT, WHOLE, WHOLE, WHOLE], WHOLE, matches::instr),
+    entry("regexp_instr", &[TEXT, TEXT, WHOLE, WHOLE, WHOLE, TEXT], WHOLE, matches::instr),
+    entry("regexp_instr", &[TEXT, TEXT, WHOLE, WHOLE, WHOLE, TEXT, WHOLE], WHOLE, matches::instr),
 ];
 
 const STEPS_MAX: usize = 1_000_000;
@@ -86,8 +113,8 @@ fn starts(text: &str) -> impl Iterator<Item = usize> {
 /// A pattern that was read.
 struct Pattern {
     branches: Vec<Branch>,
-    /// Whether it has a group whose part is kept.
-    has_kept: bool,
+    /// The number of its groups whose part is kept.
+    kept: usize,
     /// Whether a repetition is to take as little as possible.
     is_lazy: bool,
 }
@@ -99,13 +126,13 @@ impl Pattern {
             return Err(Fault::new(SqlState::PROGRAM_LIMIT_EXCEEDED, say));
         }
         let rest = pattern.chars().peekable();
-        let mut parser = Parser { rest, pattern, depth: 0, has_kept: false, is_lazy: false };
+        let mut parser = Parser { rest, pattern, depth: 0, kept: 0, is_lazy: false };
         let branches = parser.branches()?;
         if parser.rest.peek().is_some() {
             return Err(parser.wrong("a bracket closes that wasn't opened"));
         }
-        let Parser { has_kept, is_lazy, .. } = parser;
-        Ok(Pattern { branches, has_kept, is_lazy })
+        let Parser { kept, is_lazy, .. } = parser;
+        Ok(Pattern { branches, kept, is_lazy })
     }
 }
 
@@ -130,8 +157,8 @@ enum Node {
     End,
     Group {
         branches: Vec<Branch>,
-        /// Whether it is the first one whose part is kept: the others are `(?: )`, or come later.
-        is_kept: bool,
+        /// Its number among those whose part is kept, from 0; none: it is `(?: )`.
+        kept: Option<usize>,
     },
 }
 
@@ -163,8 +190,8 @@ struct Parser<'p> {
     rest: Peekable<Chars<'p>>,
     pattern: &'p str,
     depth: u32,
-    /// Whether there was a group whose part is kept.
-    has_kept: bool,
+    /// The groups so far whose part is kept.
+    kept: usize,
     /// Whether there was a repetition that takes as little as possible.
     is_lazy: bool,
 }
@@ -239,12 +266,13 @@ impl Parser<'_> {
                 if !keeps && !self.takes(':') {
                     return Err(self.wrong("behind (? only : is supported"));
                 }
-                let is_kept = keeps && !std::mem::replace(&mut self.has_kept, true);
+                let kept = keeps.then_some(self.kept);
+                self.kept += usize::from(keeps);
                 let branches = self.branches()?;
                 if !self.takes(')') {
                     return Err(self.wrong("a bracket isn't closed"));
                 }
-                Node::Group { branches, is_kept }
+                Node::Group { branches, kept }
             }
             '*' | '+' | '?' => return Err(self.wrong("there is nothing to be repeated")),
             other => one(vec![Range::one(other)], false),

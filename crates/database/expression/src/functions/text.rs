@@ -7,18 +7,22 @@
 //! Sources: PostgreSQL's documentation, "String Functions and Operators"; `instr` is Oracle's.
 
 mod change;
+mod encode;
+mod format;
 mod pieces;
 
 use stop::SqlState;
 use value::Value;
 
 use super::{Entry, entry, md5, unexpected};
-use crate::cast::write_text;
+use crate::arena::TextIn;
+use crate::cast::{as_text, write_text};
 use crate::{Evaluation, Fault, Kind};
 
 const TEXT: Kind = Kind::Text;
 const WHOLE: Kind = Kind::Whole;
 const BYTES: Kind = Kind::Bytes;
+const ANY: Kind = Kind::Unknown;
 
 pub(super) const TABLE: &[Entry] = &[
     entry("lower", &[TEXT], TEXT, change::lower),
@@ -74,9 +78,15 @@ pub(super) const TABLE: &[Entry] = &[
     entry("to_hex", &[WHOLE], TEXT, to_hex),
     entry("md5", &[TEXT], TEXT, md5_of),
     entry("md5", &[BYTES], TEXT, md5_of),
-    entry("concat", &[], TEXT, concat).and_more(Kind::Unknown).with_nulls(),
-    entry("concat_ws", &[TEXT], TEXT, concat_ws).and_more(Kind::Unknown).with_nulls(),
-    entry("quote_literal", &[TEXT], TEXT, quote_literal),
+    entry("to_oct", &[WHOLE], TEXT, to_oct),
+    entry("to_bin", &[WHOLE], TEXT, to_bin),
+    entry("encode", &[BYTES, TEXT], TEXT, encode::encode),
+    entry("decode", &[TEXT, TEXT], BYTES, encode::decode),
+    entry("format", &[TEXT], TEXT, format::format).and_more(ANY).with_nulls(),
+    entry("concat", &[], TEXT, concat).and_more(ANY).with_nulls(),
+    entry("concat_ws", &[TEXT], TEXT, concat_ws).and_more(ANY).with_nulls(),
+    entry("quote_literal", &[ANY], TEXT, quote_literal),
+    entry("quote_nullable", &[ANY], TEXT, quote_literal).with_nulls(),
     entry("quote_ident", &[TEXT], TEXT, quote_ident),
 ];
 
@@ -184,6 +194,16 @@ fn to_hex<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a
     Ok(Value::Text(with.arena.written(format_args!("{number:x}"))))
 }
 
+fn to_oct<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Int(number)] = *arguments else { unexpected(arguments) };
+    Ok(Value::Text(with.arena.written(format_args!("{number:o}"))))
+}
+
+fn to_bin<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
+    let [Value::Int(number)] = *arguments else { unexpected(arguments) };
+    Ok(Value::Text(with.arena.written(format_args!("{number:b}"))))
+}
+
 fn md5_of<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let mut text = with.arena.writer_for(32);
     for byte in md5::digest(bytes_of(arguments)) {
@@ -230,9 +250,19 @@ fn concat_ws<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value
 }
 
 fn quote_literal<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
-    let [Value::Text(text)] = *arguments else { unexpected(arguments) };
+    let [value] = *arguments else { unexpected(arguments) };
+    if value.is_null() {
+        return Ok(Value::Text("NULL"));
+    }
+    let text = as_text(value, with);
     with.arena.check(text.len().saturating_mul(2))?;
     let mut quoted = with.arena.writer_for(text.len() + 2);
+    push_literal(text, &mut quoted);
+    Ok(Value::Text(quoted.into_bump_str()))
+}
+
+/// Writes a text as a literal that has it.
+fn push_literal(text: &str, quoted: &mut TextIn<'_>) {
     if text.contains('\\') {
         quoted.push('E');
     }
@@ -244,17 +274,30 @@ fn quote_literal<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<V
         quoted.push(char);
     }
     quoted.push('\'');
-    Ok(Value::Text(quoted.into_bump_str()))
 }
 
 fn quote_ident<'a>(arguments: &[Value<'a>], with: &Evaluation<'a>) -> Result<Value<'a>, Fault> {
     let [Value::Text(text)] = *arguments else { unexpected(arguments) };
+    with.arena.check(text.len().saturating_mul(2))?;
+    let mut quoted = with.arena.writer_for(text.len());
+    push_ident(text, &mut quoted);
+    Ok(Value::Text(quoted.into_bump_str()))
+}
+
+/// Writes a text as a name that is it, in quotes where it needs them.
+fn push_ident(text: &str, quoted: &mut TextIn<'_>) {
     let is_plain = |char: char| matches!(char, 'a'..='z' | '0'..='9' | '_');
     let begins = text.starts_with(|char: char| is_plain(char) && !char.is_ascii_digit());
     if begins && text.chars().all(is_plain) {
-        return Ok(Value::Text(text));
+        quoted.push_str(text);
+        return;
     }
-    with.arena.check(text.len().saturating_mul(2))?;
-    let quoted = text.replace('"', "\"\"");
-    Ok(Value::Text(with.arena.written(format_args!("\"{quoted}\""))))
+    quoted.push('"');
+    for char in text.chars() {
+        if char == '"' {
+            quoted.push(char);
+        }
+        quoted.push(char);
+    }
+    quoted.push('"');
 }

@@ -3,14 +3,14 @@
 //! Callers: `expression`.
 
 use catalog::ObjectId;
-use expression::{Aggregate, Expression, Kind, Typed, build};
+use expression::{Aggregate, CastTo, Expression, Kind, Typed, build};
 use ids::ObjectNo;
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments,
 };
 use stop::{SqlState, did_you_mean};
-use value::Value;
+use value::{Type, Value};
 
 use super::Binder;
 use crate::logical::{HostCall, asked, host_call_of};
@@ -21,6 +21,10 @@ use crate::system::CatalogQuestion;
 
 /// The schemas in which functions are found.
 const SCHEMAS: [&str; 3] = ["pg_catalog", "sys", PUBLIC];
+
+/// The function whose arguments may be given by their names, which are these.
+const MAKE_INTERVAL: &str = "make_interval";
+const SPAN_PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
 
 impl Binder<'_> {
     /// A call of a function or of an aggregate.
@@ -33,11 +37,17 @@ impl Binder<'_> {
         if Aggregate::is_name(&name) {
             return self.aggregate(&name, call);
         }
+        if let Some(value) = self.series_value(call, &name)? {
+            return Ok(value);
+        }
         if call.filter.is_some() || !call.within_group.is_empty() {
             let message = format!("FILTER and WITHIN GROUP are for aggregates, and {name} is none");
             return Err(Refused::new(SqlState::WRONG_OBJECT_TYPE, At::of(&call.name), message));
         }
-        let arguments = self.arguments(call)?;
+        let arguments = match &call.args {
+            FunctionArguments::List(list) if name == MAKE_INTERVAL => self.parts_of_span(list)?,
+            _ => self.arguments(call)?,
+        };
         self.named(&name, arguments).at(&call.name)
     }
 
@@ -51,9 +61,35 @@ impl Binder<'_> {
                     let message = "DISTINCT is for the arguments of aggregates";
                     return Err(Refused::new(SqlState::WRONG_OBJECT_TYPE, At::NOWHERE, message));
                 }
-                plain_arguments(list)?.into_iter().map(|one| self.expression(one)).collect()
+                self.arguments_in_place(list)
             }
         }
+    }
+
+    fn arguments_in_place(&mut self, list: &FunctionArgumentList) -> Bind<Vec<Typed>> {
+        plain_arguments(list)?.into_iter().map(|one| self.expression(one)).collect()
+    }
+
+    /// The arguments of `make_interval`, all of which may be left out or given by their names.
+    fn parts_of_span(&mut self, list: &FunctionArgumentList) -> Bind<Vec<Typed>> {
+        let mut parts = vec![Typed::value(Value::Int(0)); SPAN_PARTS.len()];
+        for (number, argument) in list.args.iter().enumerate() {
+            let (place, expr) = match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (Some(number), expr),
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => {
+                    (SPAN_PARTS.iter().position(|part| *part == name.value), expr)
+                }
+                _ => return self.arguments_in_place(list),
+            };
+            let value = self.expression(expr)?;
+            let Some(part) = place.and_then(|place| parts.get_mut(place)) else {
+                let message = format!("{MAKE_INTERVAL} has no such argument");
+                let refused = Refused::new(SqlState::UNDEFINED_FUNCTION, At::of(expr), message);
+                return Err(refused.hint(format!("it has {}", SPAN_PARTS.join(", "))));
+            };
+            *part = value;
+        }
+        Ok(parts)
     }
 
     /// A function by its name.
@@ -87,9 +123,12 @@ impl Binder<'_> {
             ("version", 0) => text(VERSION),
             ("current_database" | "current_catalog", 0) => text("forebay"),
             ("current_schema", 0) => text(PUBLIC),
-            (name, count) => match CatalogQuestion::of(name, count) {
-                Some(question) => self.catalog_call(question, arguments),
-                None => Ok(build::call(name, arguments)?),
+            (name, count) => match (CatalogQuestion::of(name, count), type_called(name)) {
+                (Some(question), _) => self.catalog_call(question, arguments),
+                (None, Some(of)) if let [value] = &arguments[..] => {
+                    Ok(value.clone().cast(CastTo::Type(of))?)
+                }
+                (None, _) => Ok(build::call(name, arguments)?),
             },
         }
     }
@@ -202,6 +241,21 @@ fn name_within(written: &str) -> String {
 /// What `version()` says. Programs of PostgreSQL's look for its name and a number.
 const VERSION: &str =
     concat!("PostgreSQL 15.0 compatible (Forebay ", env!("CARGO_PKG_VERSION"), ")");
+
+/// The type whose name may be called as a function, which is a CAST: `date(x)`.
+fn type_called(name: &str) -> Option<Type> {
+    Some(match name {
+        "int2" => Type::SmallInt,
+        "int4" => Type::Integer,
+        "int8" => Type::BigInt,
+        "float4" | "float8" => Type::Double,
+        "text" => Type::Text,
+        "bool" => Type::Boolean,
+        "bytea" => Type::Bytea,
+        "date" => Type::Date,
+        _ => return None,
+    })
+}
 
 /// The name of a function, without its schema.
 fn function_name(call: &Function) -> Bind<String> {

@@ -102,6 +102,7 @@ impl Binder<'_> {
                 Ok(build::call("strpos", vec![text, part])?)
             }
             Expr::Substring { .. } => self.substring(expr),
+            Expr::SimilarTo { .. } => self.similar(expr),
             Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
                 let name = match trim_where {
                     Some(TrimWhereField::Leading) => "ltrim",
@@ -364,8 +365,8 @@ impl Binder<'_> {
             Ok(build::is_truth(binder.expression(value)?, truth, negated)?)
         };
         match expr {
-            Expr::IsNull(value) => Ok(build::is_null(self.expression(value)?, false)),
-            Expr::IsNotNull(value) => Ok(build::is_null(self.expression(value)?, true)),
+            Expr::IsNull(value) => self.is_null(value, false),
+            Expr::IsNotNull(value) => self.is_null(value, true),
             Expr::IsTrue(value) => truth(self, value, Some(true), false),
             Expr::IsNotTrue(value) => truth(self, value, Some(true), true),
             Expr::IsFalse(value) => truth(self, value, Some(false), false),
@@ -377,6 +378,9 @@ impl Binder<'_> {
     }
 
     fn is_distinct(&mut self, left: &Expr, right: &Expr, negated: bool) -> Bind<Typed> {
+        if let (Some(left), Some(right)) = (row_of(left), row_of(right)) {
+            return self.rows_distinct(left, right, negated);
+        }
         let (left, right) = (self.expression(left)?, self.expression(right)?);
         Ok(self.compared(build::is_distinct(left, right, negated)?))
     }
@@ -384,7 +388,7 @@ impl Binder<'_> {
     /// A comparison in which parameters that are numbers or moments are compared as they are given:
     /// a CAST to the other side's kind would lose digits. A run takes no other values for them
     /// (rule SQ13).
-    fn compared(&mut self, mut typed: Typed) -> Typed {
+    pub(super) fn compared(&mut self, mut typed: Typed) -> Typed {
         self.note_kinds(&typed.expression);
         let kinds = &self.bind_kinds;
         let bare = |operand: &mut Expression| {

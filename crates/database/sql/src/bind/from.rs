@@ -17,6 +17,7 @@ use super::joins::{JoinAs, goes_from_the_left};
 use super::query::{check_names, output_scope};
 use super::scope::{Border, ColumnName, Scope, ScopeColumn, ScopeTable};
 use super::select::settle;
+use super::series::SERIES;
 use super::{Binder, Query};
 use crate::logical::{JoinKind, Logical, SlotFrom};
 use crate::names::{Name, fold, parts_of};
@@ -152,7 +153,7 @@ impl Binder<'_> {
         args: &[FunctionArg],
         alias: Option<&TableAlias>,
     ) -> Bind<Part> {
-        if name != "generate_series" || !(2..=3).contains(&args.len()) {
+        if name != SERIES || !(2..=3).contains(&args.len()) {
             let message = format!("there is no function {name} whose rows are a table");
             return Err(Refused::new(SqlState::UNDEFINED_FUNCTION, At::NOWHERE, message)
                 .hint("there is generate_series(first, last) and (first, last, step)"));
@@ -205,7 +206,7 @@ impl Binder<'_> {
 }
 
 /// The rows of `generate_series`: whole numbers, numbers, or moments with a span between them.
-fn series(typed: Vec<expression::Typed>) -> Bind<Query> {
+pub(super) fn series(typed: Vec<expression::Typed>) -> Bind<Query> {
     let (mut bounds, mut step) = (typed, None);
     if bounds.len() == 3 {
         step = bounds.pop();
@@ -240,7 +241,7 @@ fn series(typed: Vec<expression::Typed>) -> Bind<Query> {
         arguments.push(bound.implicit(kind)?.expression);
     }
     arguments.push(step.expression);
-    let column = super::OutputColumn { name: "generate_series".into(), kind, declared: None };
+    let column = super::OutputColumn { name: SERIES.into(), kind, declared: None };
     Ok(Query { logical: Logical::Series { arguments }, columns: vec![column] })
 }
 

@@ -24,6 +24,7 @@ use sqlparser::ast::{
 use stop::SqlState;
 
 use super::call::plain_arguments;
+use super::series::SeriesCall;
 use super::{AGGREGATES, Binder};
 use crate::logical::{AggregateCall, SortKey};
 use crate::refuse::{At, Bind, Placed, Refused};
@@ -32,18 +33,20 @@ use crate::refuse::{At, Bind, Placed, Refused};
 const COUNT_DIFFERENT: &str =
     "count the rows of a subquery: SELECT count(*) FROM (SELECT DISTINCT t.* FROM ...) d";
 
-/// The aggregates of one level, and whether one may stand where the binder is.
+/// The aggregates and the series of one level, and whether one may stand where the binder is.
 #[derive(Debug)]
 pub(super) struct Collector {
     /// The clause in which no aggregate may stand; none: one may.
     pub(super) forbidden: Option<&'static str>,
     pub(super) calls: Vec<AggregateCall>,
+    /// The series of the SELECT list.
+    pub(super) series: Option<SeriesCall>,
 }
 
 impl Collector {
     /// Without aggregates; none may stand in this clause.
     pub(super) fn forbidding(clause: &'static str) -> Collector {
-        Collector { forbidden: Some(clause), calls: Vec::new() }
+        Collector { forbidden: Some(clause), calls: Vec::new(), series: None }
     }
 }
 

@@ -8,8 +8,10 @@
 
 use std::borrow::Cow;
 
-use expression::{CastTo, Kind, Typed};
-use sqlparser::ast::{DataType, DateTimeField, Expr, Interval, TypedString, Value as Literal};
+use expression::{CastTo, Kind, Typed, build};
+use sqlparser::ast::{
+    DataType, DateTimeField, Expr, Interval, TimezoneInfo, TypedString, Value as Literal,
+};
 use stop::{SqlState, Stop};
 use syntax::TypeName;
 use value::{Interval as Span, Number, NumberFault, Part, Value};
@@ -56,9 +58,7 @@ impl Binder<'_> {
 
     /// `DATE '2026-11-22'`: a text of a type that is written before it.
     pub(super) fn typed_string(&mut self, written: &TypedString) -> Bind<Typed> {
-        let to = cast_to(&written.data_type)?;
-        let literal = self.literal(&written.value.value)?;
-        Ok(literal.cast(to)?)
+        cast_as(self.literal(&written.value.value)?, &written.data_type)
     }
 
     /// `INTERVAL '1 day'`, `INTERVAL '1' DAY`, `INTERVAL '1-2' YEAR TO MONTH`. What is below the
@@ -88,8 +88,22 @@ impl Binder<'_> {
     }
 }
 
+/// A value as one of this type. Moments may have fewer digits than columns do.
+pub(super) fn cast_as(value: Typed, to: &DataType) -> Bind<Typed> {
+    let zone_is_none =
+        |zone: &TimezoneInfo| matches!(zone, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone);
+    match to {
+        DataType::Timestamp(Some(digits @ 0..=5), zone) if zone_is_none(zone) => {
+            let moment = value.cast(CastTo::Kind(Kind::Timestamp))?;
+            let digits = i64::try_from(*digits).expect("five at most");
+            Ok(build::call("timestamp", vec![moment, Typed::value(Value::Int(digits))])?)
+        }
+        to => Ok(value.cast(cast_to(to)?)?),
+    }
+}
+
 /// What a CAST to this type makes.
-pub(super) fn cast_to(written: &DataType) -> Bind<CastTo> {
+fn cast_to(written: &DataType) -> Bind<CastTo> {
     match syntax::type_of(written).map_err(Stop::from)? {
         TypeName::Stored(of) => Ok(CastTo::Type(of)),
         TypeName::Interval => Ok(CastTo::Kind(Kind::Interval)),

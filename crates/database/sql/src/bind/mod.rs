@@ -12,8 +12,9 @@
 //! | `scope` | names of columns |
 //! | `query`, `set`, `order` | WITH, UNION, VALUES; ORDER BY, LIMIT |
 //! | `select`, `group`, `rows_of` | one SELECT; GROUP BY and aggregates; `count(t.*)` |
+//! | `series`, `label` | `generate_series` in the SELECT list; names of columns that have none |
 //! | `from`, `joins`, `tables` | FROM: tables, views, subqueries, joins |
-//! | `expression`, `literal`, `pattern`, `call`, `subquery`, `system` | expressions |
+//! | `expression`, `rows`, `literal`, `pattern`, `call`, `subquery`, `system` | expressions |
 //! | `change`, `assign`, `merge` | INSERT, UPDATE, DELETE, MERGE; RETURNING |
 //! | `statement`, `alone` | what comes out: a [`Statement`] with its frame |
 //!
@@ -34,14 +35,17 @@ mod expression;
 mod from;
 mod group;
 mod joins;
+mod label;
 mod literal;
 mod merge;
 mod order;
 mod pattern;
 mod query;
+mod rows;
 mod rows_of;
 mod scope;
 mod select;
+mod series;
 mod set;
 mod statement;
 mod subquery;

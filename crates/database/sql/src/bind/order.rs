@@ -14,7 +14,7 @@ use super::expression::strip;
 use super::group::Collector;
 use super::scope::{Border, Scope};
 use super::{Binder, OutputColumn};
-use crate::logical::{Logical, SortKey, Ties};
+use crate::logical::{Logical, SortKey, Ties, is_volatile};
 use crate::names::fold;
 use crate::refuse::{At, Bind, Placed, Refused};
 
@@ -140,6 +140,39 @@ pub(super) fn in_order(logical: Logical, keys: Vec<SortKey>, ties: Option<Cut>) 
         None if keys.is_empty() => *input,
         None => Logical::Sort { input, keys },
     }
+}
+
+/// The values of these expressions, in an order of which the keys are places among them. What
+/// differs from one evaluation to the next, and isn't sorted by, is computed of rows that are in
+/// order, as in PostgreSQL: so `nextval` numbers them.
+pub(super) fn projected_in_order(
+    input: Logical,
+    expressions: Vec<Expression>,
+    mut keys: Vec<SortKey>,
+    ties: Option<Cut>,
+) -> Logical {
+    let is_key = |place: usize| keys.iter().any(|key| key.value == Expression::Column(place));
+    let is_late = |(place, one): (usize, &Expression)| is_volatile(one) && !is_key(place);
+    let late: Vec<bool> = expressions.iter().enumerate().map(is_late).collect();
+    if keys.is_empty() || !late.contains(&true) {
+        return in_order(input.projected(expressions), keys, ties);
+    }
+    let mut first: Vec<Expression> = (0..input.width()).map(Expression::Column).collect();
+    let mut last = Vec::with_capacity(expressions.len());
+    for (one, is_late) in expressions.into_iter().zip(late) {
+        if is_late {
+            last.push(one);
+        } else {
+            last.push(Expression::Column(first.len()));
+            first.push(one);
+        }
+    }
+    for key in &mut keys {
+        if let Expression::Column(place) = key.value {
+            key.value = last[place].clone();
+        }
+    }
+    in_order(input.projected(first), keys, ties).projected(last)
 }
 
 /// A value with the direction that a part of an order says.

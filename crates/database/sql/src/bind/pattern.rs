@@ -1,4 +1,4 @@
-//! Texts and patterns: LIKE, regular expressions, SUBSTRING.
+//! Texts and patterns: LIKE, SIMILAR TO, regular expressions, SUBSTRING.
 //!
 //! Callers: `expression`.
 
@@ -20,14 +20,50 @@ impl Binder<'_> {
         else {
             unreachable!("the caller has looked")
         };
-        if *any {
-            let instead = "combine several LIKEs by OR";
-            return Err(Refused::unsupported(At::NOWHERE, "LIKE ANY", instead));
-        }
         let options = LikeOptions { ignore_case, negated: *negated };
+        if *any && let Some(escape) = escape_char {
+            let instead = "combine several LIKEs by OR";
+            return Err(Refused::unsupported(
+                At::begin(escape.span),
+                "LIKE ANY with ESCAPE",
+                instead,
+            ));
+        }
+        if *any {
+            return self.like_any(expr, pattern, options);
+        }
         let (value, pattern) = (self.expression(expr)?, self.expression(pattern)?);
         let escape = escape_char.as_ref().map(|escape| self.literal(&escape.value)).transpose()?;
         Ok(build::like(value, pattern, escape, options)?)
+    }
+
+    /// `x LIKE ANY (ARRAY[...])`.
+    fn like_any(&mut self, expr: &Expr, patterns: &Expr, options: LikeOptions) -> Bind<Typed> {
+        let what = "LIKE ANY";
+        let Some(patterns) = self.elements(patterns)? else {
+            let instead = "write ARRAY['a%', 'b%'], or combine several LIKEs by OR";
+            return Err(Refused::unsupported(At::of(patterns), what, instead));
+        };
+        let value = self.expression(expr)?;
+        self.count_copies(std::slice::from_ref(&value), patterns.len().saturating_sub(1), what)?;
+        let mut any = Vec::with_capacity(patterns.len());
+        for pattern in patterns {
+            any.push(build::like(value.clone(), pattern, None, options)?);
+        }
+        Ok(build::or(any)?)
+    }
+
+    /// SIMILAR TO.
+    pub(super) fn similar(&mut self, expr: &Expr) -> Bind<Typed> {
+        let Expr::SimilarTo { negated, expr, pattern, escape_char } = expr else {
+            unreachable!("the caller has looked")
+        };
+        let mut arguments = vec![self.expression(expr)?, self.expression(pattern)?];
+        if let Some(escape) = escape_char {
+            arguments.push(self.literal(&escape.value)?);
+        }
+        let is_similar = build::call("similar_to", arguments)?;
+        Ok(if *negated { build::not(is_similar)? } else { is_similar })
     }
 
     /// SUBSTRING: from a place on, or what a regular expression matches. A parameter is a place.

@@ -12,16 +12,17 @@ use std::sync::Arc;
 
 use expression::{Expression, Kind, Typed};
 use sqlparser::ast::{
-    Distinct, Expr, Function, GroupByExpr, OrderByExpr, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, Spanned, WildcardAdditionalOptions,
+    Distinct, Expr, GroupByExpr, OrderByExpr, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    Spanned, WildcardAdditionalOptions,
 };
 use stop::SqlState;
 
 use super::expression::{row_of, strip};
 use super::group::{Collector, over_groups};
-use super::order::{Cut, RowOrder, directed, in_order, output_of};
+use super::label::name_of;
+use super::order::{Cut, RowOrder, directed, in_order, output_of, projected_in_order};
 use super::scope::{Border, Scope, ScopeColumn};
-use super::{AGGREGATES, Binder, OutputColumn, Query, UNNAMED, check_width};
+use super::{AGGREGATES, Binder, OutputColumn, Query, check_width};
 use crate::logical::{AggregateCall, Logical, SortKey, conjuncts, is_volatile};
 use crate::names::{Name, fold, parts_of};
 use crate::refuse::{At, Bind, Refused};
@@ -75,6 +76,7 @@ impl Binder<'_> {
                 self.without_aggregates("WHERE", |binder| binder.condition(selection, "WHERE"))?;
             logical = logical.filtered(conjuncts(condition));
         }
+        logical = self.with_series(logical, &select.projection)?;
         let bound = self.selected(logical, select, order)?;
         self.groups.pop();
         self.levels.leave();
@@ -98,25 +100,38 @@ impl Binder<'_> {
         let mut calls = std::mem::take(&mut self.collector().calls);
         let logical = self.marked(logical, &mut calls);
         let is_grouped = groups.is_some() || !calls.is_empty() || select.having.is_some();
-        self.add_addresses(is_grouped || select.distinct.is_some(), &mut targets)?;
-        let mut logical = match is_grouped {
+        let has_series = self.collector().series.is_some();
+        if is_grouped && has_series {
+            let instead = "group in a subquery of FROM";
+            return Err(Refused::unsupported(At::NOWHERE, "a series beside groups", instead));
+        }
+        let makes_rows = is_grouped || has_series || select.distinct.is_some();
+        self.add_addresses(makes_rows, &mut targets)?;
+        let logical = match is_grouped {
             false => logical,
             true => {
                 let groups = groups.unwrap_or_default();
                 self.grouped(logical, groups, calls, &mut targets, having)?
             }
         };
-        logical = logical.projected(targets.expressions);
-        if let Some(Distinct::Distinct) = &select.distinct {
-            if logical.width() > width {
+        let Targets { expressions, columns, addresses } = targets;
+        let logical = match &select.distinct {
+            None | Some(Distinct::All) => {
+                projected_in_order(logical, expressions, keys, order.ties)
+            }
+            Some(Distinct::Distinct) if expressions.len() > width => {
                 let message = "with DISTINCT, ORDER BY can only name what is selected";
                 return Err(Refused::new(SqlState::INVALID_COLUMN_REFERENCE, At::NOWHERE, message));
             }
-            logical = Logical::Distinct { input: Box::new(logical) };
-        }
-        let columns = targets.columns;
-        let addresses = logical.width() - targets.addresses..logical.width();
-        let logical = ordered(logical, keys, on, order.ties)?;
+            Some(Distinct::Distinct) => {
+                let input = Box::new(logical.projected(expressions));
+                in_order(Logical::Distinct { input }, keys, order.ties)
+            }
+            Some(Distinct::On(_)) => {
+                ordered(logical.projected(expressions), keys, on.unwrap_or_default(), order.ties)?
+            }
+        };
+        let addresses = logical.width() - addresses..logical.width();
         let cut = (0..width).chain(addresses).map(Expression::Column).collect();
         Ok(Query { logical: logical.projected(cut), columns })
     }
@@ -127,7 +142,7 @@ impl Binder<'_> {
         let found: Vec<usize> = bases.iter().filter_map(|base| base.address).collect();
         if makes_rows && !found.is_empty() {
             let instead = "lock the rows by a statement of their own";
-            let what = "FOR UPDATE with GROUP BY, DISTINCT or aggregates";
+            let what = "FOR UPDATE with GROUP BY, DISTINCT, aggregates or a series";
             return Err(Refused::unsupported(At::NOWHERE, what, instead));
         }
         self.locked = bases
@@ -411,10 +426,9 @@ fn find_loose(expression: &Expression, groups: &[Expression], loose: &mut Vec<us
 fn ordered(
     logical: Logical,
     mut keys: Vec<SortKey>,
-    on: Option<Vec<usize>>,
+    on: Vec<usize>,
     ties: Option<Cut>,
 ) -> Bind<Logical> {
-    let Some(on) = on else { return Ok(in_order(logical, keys, ties)) };
     let written = keys.clone();
     let is_on = |key: &SortKey| on.iter().any(|place| key.value == Expression::Column(*place));
     let leading = keys.iter().take_while(|key| is_on(key)).count();
@@ -441,42 +455,6 @@ fn ordered(
     let given = first.projected(back.collect());
     // What ties is equal in the order that is written.
     Ok(if ties.is_some() { in_order(given, written, ties) } else { given })
-}
-
-/// The name of a result's column that is given none.
-fn name_of(expr: &Expr) -> String {
-    match strip(expr) {
-        Expr::Identifier(name) => fold(name),
-        Expr::CompoundIdentifier(names) => names.last().map_or_else(|| UNNAMED.into(), fold),
-        Expr::Function(Function { name, .. }) => {
-            let parts = parts_of(name).ok();
-            parts.and_then(|mut parts| parts.pop()).unwrap_or_else(|| UNNAMED.into())
-        }
-        Expr::Cast { expr, data_type, .. } => match name_of(expr) {
-            name if name == UNNAMED => data_type.to_string().to_lowercase(),
-            name => name,
-        },
-        Expr::Case { .. } => "case".into(),
-        Expr::Exists { .. } => "exists".into(),
-        Expr::Extract { .. } => "extract".into(),
-        Expr::Substring { .. } => "substring".into(),
-        Expr::Position { .. } => "position".into(),
-        Expr::Trim { .. } => "btrim".into(),
-        Expr::Ceil { .. } => "ceil".into(),
-        Expr::Floor { .. } => "floor".into(),
-        Expr::Overlay { .. } => "overlay".into(),
-        Expr::Interval(_) => "interval".into(),
-        Expr::TypedString(written) => written.data_type.to_string().to_lowercase(),
-        Expr::Subquery(query) => match &*query.body {
-            sqlparser::ast::SetExpr::Select(select) => match &select.projection[..] {
-                [SelectItem::UnnamedExpr(expr)] => name_of(expr),
-                [SelectItem::ExprWithAlias { alias, .. }] => fold(alias),
-                _ => UNNAMED.into(),
-            },
-            _ => UNNAMED.into(),
-        },
-        _ => UNNAMED.into(),
-    }
 }
 
 /// A table's name of its parts.

@@ -91,6 +91,9 @@ impl Binder<'_> {
             let message = format!("{op} isn't a comparison: ANY and ALL need one");
             return Err(Refused::new(SqlState::UNDEFINED_FUNCTION, At::NOWHERE, message));
         };
+        if let Some(elements) = self.elements(right)? {
+            return self.compared_with_each(left, comparison, elements, is_all);
+        }
         let Expr::Subquery(query) = strip(right) else {
             match (comparison, is_all) {
                 (Comparison::Equal, false) => return self.in_array(left, right),

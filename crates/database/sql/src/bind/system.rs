@@ -2,16 +2,17 @@
 //! schema, elements of arrays.
 //!
 //! There are no arrays: the catalogue has them as texts, such as `{1,2}`, and so they are texts
-//! here.
+//! here. One that is written out behind ANY or ALL is a list.
 //!
-//! Callers: `expression`, `call`, `subquery`.
+//! Callers: `expression`, `call`, `subquery`, `pattern`.
 
-use expression::{CastTo, Kind, Typed, build};
-use sqlparser::ast::{AccessExpr, BinaryOperator, DataType, Expr, Subscript};
+use expression::{CastTo, Comparison, Kind, Typed, build};
+use sqlparser::ast::{AccessExpr, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Subscript};
 use stop::SqlState;
 
 use super::Binder;
-use super::literal::cast_to;
+use super::expression::strip;
+use super::literal::cast_as;
 use crate::logical::HostCall;
 use crate::names::parts_of;
 use crate::refuse::{At, Bind, Refused};
@@ -36,11 +37,61 @@ impl Binder<'_> {
         let value = self.expression(expr)?;
         let name = system_type(to)?;
         match name.and_then(|name| system_cast(&name, &value)) {
-            None => Ok(value.cast(cast_to(to)?)?),
+            None => cast_as(value, to),
             Some(SystemCast::To(to)) => Ok(value.cast(CastTo::Type(to))?),
             Some(SystemCast::Asks(question)) => self.catalog_call(question, vec![value]),
             Some(SystemCast::Role) => Ok(build::call("pg_get_userbyid", vec![value])?),
         }
+    }
+
+    /// The elements of an array that is written out: `ARRAY['a', 'b']`, also with a CAST behind it.
+    pub(super) fn elements(&mut self, expr: &Expr) -> Bind<Option<Vec<Typed>>> {
+        let (inner, of) = match strip(expr) {
+            Expr::Cast { expr, data_type: DataType::Array(of), .. } => match of {
+                ArrayElemTypeDef::SquareBracket(of, _) => (strip(expr), Some(&**of)),
+                _ => return Ok(None),
+            },
+            other => (other, None),
+        };
+        let Expr::Array(array) = inner else { return Ok(None) };
+        let mut elements = Vec::with_capacity(array.elem.len());
+        for element in &array.elem {
+            let value = self.expression(element)?;
+            elements.push(match of {
+                Some(of) => cast_as(value, of)?,
+                None => value,
+            });
+        }
+        Ok(Some(elements))
+    }
+
+    /// `x < ANY (ARRAY[a, b])`, and ALL: `x` is compared with each of them.
+    pub(super) fn compared_with_each(
+        &mut self,
+        left: &Expr,
+        comparison: Comparison,
+        elements: Vec<Typed>,
+        is_all: bool,
+    ) -> Bind<Typed> {
+        let value = self.expression(left)?;
+        let negated = match (comparison, is_all) {
+            (Comparison::Equal, false) => Some(false),
+            (Comparison::NotEqual, true) => Some(true),
+            _ => None,
+        };
+        if let Some(negated) = negated
+            && !elements.is_empty()
+        {
+            return Ok(self.compared(build::in_list(value, elements, negated)?));
+        }
+        let (one, more) = (std::slice::from_ref(&value), elements.len().saturating_sub(1));
+        self.count_copies(one, more, "ANY and ALL of an array")?;
+        let mut each = Vec::with_capacity(elements.len());
+        for element in elements {
+            each.push(build::compare(value.clone(), comparison, element)?);
+        }
+        let all = if is_all { build::and(each)? } else { build::or(each)? };
+        Ok(self.compared(all))
     }
 
     /// `x = ANY (array)`. The elements are read as values of the kind of `x`.

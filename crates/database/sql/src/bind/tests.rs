@@ -1,5 +1,6 @@
 //! What is bound, and what is refused, with which SQLSTATE and where.
 
+use expression::Kind;
 use stop::{SqlState, Stop};
 
 use crate::bind::Statement;
@@ -70,6 +71,133 @@ fn what_is_not_there_yet_is_refused_with_what_to_do() {
     }
 }
 
+/// A series makes rows of the SELECT list, and stands for no value elsewhere.
+#[test]
+fn a_series_stands_where_it_may_make_rows() {
+    for text in [
+        "select generate_series(1, 3)",
+        "select id, generate_series(1, id) + 1 from emp order by 2",
+        "select distinct generate_series(1, 2) g, generate_series(1, 2) from emp where id > 1",
+        "insert into dept (id) select generate_series(10, 20)",
+    ] {
+        World::new().bind(text).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+    }
+    for text in [
+        "select * from emp where generate_series(1, 2) = 1",
+        "select count(generate_series(1, 2)) from emp",
+        "select generate_series(1, 2), generate_series(1, 3)",
+        "select case when id > 1 then generate_series(1, 2) end from emp",
+        "select generate_series(1, 2), count(*) from emp",
+        "select generate_series(1, 2) from emp for update",
+    ] {
+        assert_eq!(refused(text).state(), SqlState::FEATURE_NOT_SUPPORTED, "{text}");
+    }
+}
+
+/// Only `make_interval` knows its arguments by name.
+#[test]
+fn a_span_may_be_made_of_named_parts() {
+    World::new().bind("select make_interval(days => 10, secs => 1.5)").expect("sound");
+    World::new().bind("select make_interval(1, 2), make_interval()").expect("sound");
+    for text in ["select make_interval(day => 1)", "select make_interval(1, 2, 3, 4, 5, 6, 7, 8)"] {
+        assert_eq!(refused(text).state(), SqlState::UNDEFINED_FUNCTION, "{text}");
+    }
+    let stop = refused("select lower(text => 'a')");
+    assert_eq!(stop.state(), SqlState::FEATURE_NOT_SUPPORTED);
+}
+
+/// An array that is written out behind ANY or ALL is a list.
+#[test]
+fn a_value_is_compared_with_each_element() {
+    for text in [
+        "select * from emp where id = any (array[1, 2, 3])",
+        "select * from emp where name = any (array['a', 'b']::text[])",
+        "select * from emp where id <> all (array[1, 2]) and id < any (array[7, $1])",
+        "select * from emp where name like any (array['a%', 'b%'])",
+        "select 1 > all (array[]::bigint[])",
+    ] {
+        World::new().bind(text).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+    }
+    assert_eq!(
+        refused("select random() < any (array[0.1, 0.2])").state(),
+        SqlState::FEATURE_NOT_SUPPORTED
+    );
+    for text in ["select 'a' like any ('b')", "select 'a' like any (array['b']) escape '!'"] {
+        assert_eq!(refused(text).state(), SqlState::FEATURE_NOT_SUPPORTED, "{text}");
+    }
+}
+
+/// Rows are tested column by column.
+#[test]
+fn rows_are_tested_as_their_columns_are() {
+    for text in [
+        "select * from emp where (id, name) is not null or row (dept, pay) is null",
+        "select * from emp where (id, name) is distinct from (1, 'a')",
+        "select (1, null) is not distinct from (1, $1)",
+    ] {
+        World::new().bind(text).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+    }
+    let text = "select (1, 2) is distinct from (1, 2, 3)";
+    assert_eq!(refused(text).state(), SqlState::SYNTAX_ERROR);
+    assert_eq!(
+        refused("select (1, 2) is distinct from 1").state(),
+        SqlState::FEATURE_NOT_SUPPORTED
+    );
+}
+
+/// Values of a sequence number the rows in their order, and don't count rows as they come.
+#[test]
+fn what_differs_each_time_is_computed_of_sorted_rows() {
+    let bound = World::new().bind("select nextval('ticket'), name from emp order by name");
+    let Statement::Query(query) = bound.expect("sound").statement else { panic!("a query") };
+    let Logical::Project { input, .. } = query.logical else { panic!("{:?}", query.logical) };
+    assert!(matches!(*input, Logical::Sort { .. }), "{input:?}");
+    let bound = World::new().bind("select random() r, name from emp order by r");
+    let Statement::Query(query) = bound.expect("sound").statement else { panic!("a query") };
+    assert!(matches!(query.logical, Logical::Sort { .. }), "{:?}", query.logical);
+}
+
+/// As PostgreSQL names them.
+#[test]
+fn columns_without_a_name_get_one() {
+    for (text, expected) in [
+        ("select 1", "?column?"),
+        ("select e.name from emp e", "name"),
+        ("select 1::integer", "int4"),
+        ("select cast(name as varchar(9)) from emp", "name"),
+        ("select '5'::varchar(9)", "varchar"),
+        ("select date '2026-11-27'", "date"),
+        ("select '2026-11-27'::timestamp(0)", "timestamp"),
+        ("select case when true then 1 end", "case"),
+        ("select case when true then 1 else id end from emp", "case"),
+        ("select (case when true then 1 end)::number", "numeric"),
+        ("select trim(leading from name) from emp", "ltrim"),
+        ("select (select max(pay) from emp)", "max"),
+        ("select coalesce(name, 'x') from emp", "coalesce"),
+    ] {
+        let bound = World::new().bind(text).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+        let Statement::Query(query) = bound.statement else { panic!("{text}") };
+        assert_eq!(query.columns[0].name, expected, "{text}");
+    }
+}
+
+/// Some types can be called, which is a CAST.
+#[test]
+fn a_type_that_is_called_is_a_cast() {
+    for (text, kind) in [
+        ("select date(now())", Kind::Date),
+        ("select date('2026-11-27')", Kind::Date),
+        ("select float8(count(*)) from emp", Kind::Double),
+        ("select text(1)", Kind::Text),
+    ] {
+        let bound = World::new().bind(text).unwrap_or_else(|stop| panic!("{text}: {stop}"));
+        let Statement::Query(query) = bound.statement else { panic!("{text}") };
+        assert_eq!(query.columns[0].kind, kind, "{text}");
+    }
+    assert_eq!(refused("select date(true)").state(), SqlState::CANNOT_COERCE);
+    assert_eq!(refused("select date(1, 2)").state(), SqlState::UNDEFINED_FUNCTION);
+}
+
 /// DISTINCT before a star would count one row, or none: a subquery finds different rows.
 #[test]
 fn different_rows_are_not_counted_by_an_aggregate() {
@@ -116,7 +244,6 @@ fn kinds_that_do_not_go_together_are_refused() {
 
 #[test]
 fn parameters_take_the_kinds_of_what_they_meet() {
-    use expression::Kind;
     let bound = World::new().bind("select * from emp where id = $1 and name like $2 limit $3");
     assert_eq!(bound.expect("sound").binds, [Kind::Whole, Kind::Text, Kind::Whole]);
     let bound = World::new().bind("insert into emp (id, name, hired) values ($1, $2, $3)");

@@ -190,7 +190,8 @@ impl Planner<'_> {
         let kinds: Vec<Kind> =
             call.arguments.iter().map(|one| kind_of(one, columns, &self.slots)).collect();
         // All values are NULL, and so is what they come to. COUNT counts them.
-        if kinds.first() == Some(&Kind::Unknown) && call.aggregate.name() != "count" {
+        let counts = ["count", "regr_count"].contains(&call.aggregate.name());
+        if kinds.first() == Some(&Kind::Unknown) && !counts {
             return Kind::Unknown;
         }
         let resolved = Aggregate::resolve(call.aggregate.name(), &kinds);

@@ -10,10 +10,10 @@
 //!
 //! Invariants
 //!   * what isn't known for certain is refused (0A000): repetitions that take as little as
-//!     possible, and first brackets that are repeated, or stand within others
+//!     possible, and brackets that are asked for and repeated, or stand within repeated ones
 //!   * the ends of pieces that are kept are [`ENDS_MAX`] at most
 //!
-//! Callers: the table of functions.
+//! Callers: the table of functions; `matches`.
 //! Source: PostgreSQL's documentation, "Regular Expression Matching Rules".
 
 use std::cell::{Cell, RefCell};
@@ -23,18 +23,30 @@ use stop::SqlState;
 use value::Value;
 
 use super::super::unexpected;
-use super::{GoOn, Node, Pattern, Piece, Search, starts};
+use super::{Branch, GoOn, Node, Pattern, Piece, Search, starts};
 use crate::{Evaluation, Fault};
 
 /// The most ends of pieces at a time.
 const ENDS_MAX: usize = 1 << 20;
 
+/// The most brackets whose part is kept: a replacement names them by one digit.
+const KEPT_MAX: usize = 9;
+
 /// A part of a text.
 #[derive(Clone, Copy)]
-struct Part {
-    start: usize,
-    end: usize,
+pub(super) struct Part {
+    pub(super) start: usize,
+    pub(super) end: usize,
 }
+
+/// What a pattern takes of a text.
+pub(super) struct Match {
+    pub(super) whole: Part,
+    /// The parts of its brackets; none of those that aren't in it.
+    pub(super) kept: Kept,
+}
+
+type Kept = [Option<Part>; KEPT_MAX];
 
 pub(super) fn substring<'a>(
     arguments: &[Value<'a>],
@@ -50,67 +62,103 @@ pub(super) fn substring<'a>(
 fn part_of(text: &str, pattern: &str, go_on: GoOn<'_>) -> Result<Option<Part>, Fault> {
     go_on()?;
     let pattern = Pattern::parse(pattern)?;
-    check(&pattern)?;
+    let has_kept = pattern.kept > 0;
+    check(&pattern, if has_kept { &[0] } else { &[] })?;
     let search = Search::new(text, false, go_on);
-    for start in starts(text) {
+    let found = next_match(&pattern, &search, 0, has_kept)?;
+    Ok(found.and_then(|found| if has_kept { found.kept[0] } else { Some(found.whole) }))
+}
+
+/// The first match that begins at this place or behind it, with the parts of its brackets if they
+/// are wanted.
+pub(super) fn next_match(
+    pattern: &Pattern,
+    search: &Search<'_>,
+    from: usize,
+    wants_parts: bool,
+) -> Result<Option<Match>, Fault> {
+    for start in starts(&search.text[from..]).map(|at| from + at) {
         let longest = Cell::new(None);
         let ends_here = |end: usize| {
             longest.set(longest.get().max(Some(end)));
-            Ok(end == text.len())
+            Ok(end == search.text.len())
         };
         search.any(&pattern.branches, start, &ends_here)?;
         let Some(end) = longest.get() else { continue };
         let whole = Part { start, end };
-        return match pattern.has_kept {
-            true => Dissection::new(&search).kept(&pattern, whole),
-            false => Ok(Some(whole)),
+        let kept = match wants_parts {
+            true => Dissection::new(search).kept(pattern, whole)?,
+            false => Kept::default(),
         };
+        return Ok(Some(Match { whole, kept }));
     }
     Ok(None)
 }
 
-/// Refuses a pattern of which it isn't known what it takes.
-fn check(pattern: &Pattern) -> Result<(), Fault> {
-    let is_plain = |piece: &Piece| is_kept(piece) && piece.is_once();
+/// Refuses a pattern of which it isn't known what it takes, or what the brackets of these numbers
+/// take.
+pub(super) fn check(pattern: &Pattern, wanted: &[usize]) -> Result<(), Fault> {
+    let is_unknown = |number: &usize| *number >= KEPT_MAX || !is_known(&pattern.branches, *number);
     let what = if pattern.is_lazy {
         "a repetition that takes as little as possible"
-    } else if pattern.has_kept && !pattern.branches.iter().flatten().any(is_plain) {
-        "a regular expression whose first brackets are repeated, or stand within others"
+    } else if wanted.iter().any(is_unknown) {
+        "a regular expression whose brackets are repeated, or stand within repeated ones,"
     } else {
         return Ok(());
     };
-    let say = format!("SUBSTRING by {what} isn't supported");
+    let say = format!("{what} can't take a part of a text");
     let fault = Fault::new(SqlState::FEATURE_NOT_SUPPORTED, say);
     Err(fault.with_hint("put (?: ) around what is only repeated, and ( ) around what is wanted"))
 }
 
-fn is_kept(piece: &Piece) -> bool {
-    matches!(piece.node, Node::Group { is_kept: true, .. })
+/// Whether the brackets of this number come once at most, and so do those around them.
+fn is_known(branches: &[Branch], number: usize) -> bool {
+    branches.iter().flatten().any(|piece| match &piece.node {
+        Node::Group { branches, kept } => {
+            piece.most == Some(1) && (*kept == Some(number) || is_known(branches, number))
+        }
+        _ => false,
+    })
+}
+
+/// Whether there are brackets whose part is kept.
+fn has_kept(branches: &[Branch]) -> bool {
+    branches.iter().flatten().any(|piece| match &piece.node {
+        Node::Group { branches, kept } => kept.is_some() || has_kept(branches),
+        _ => false,
+    })
 }
 
 /// The search for the pieces of a match.
 struct Dissection<'s, 't> {
     search: &'s Search<'t>,
     /// What the brackets have.
-    kept: Cell<Option<Part>>,
+    kept: Cell<Kept>,
     /// How many ends of pieces are had now.
     ends: Cell<usize>,
 }
 
 impl<'s, 't> Dissection<'s, 't> {
     fn new(search: &'s Search<'t>) -> Dissection<'s, 't> {
-        Dissection { search, kept: Cell::new(None), ends: Cell::new(0) }
+        Dissection { search, kept: Cell::default(), ends: Cell::new(0) }
     }
 
     /// What the brackets have of a match.
-    fn kept(&self, pattern: &Pattern, whole: Part) -> Result<Option<Part>, Fault> {
-        for branch in &pattern.branches {
-            if self.takes(branch, whole)? {
-                return Ok(self.kept.get());
+    fn kept(&self, pattern: &Pattern, whole: Part) -> Result<Kept, Fault> {
+        self.takes_one_of(&pattern.branches, whole)?;
+        Ok(self.kept.get())
+    }
+
+    /// Whether the pieces of one of the branches have all of this part between them.
+    fn takes_one_of(&self, branches: &[Branch], part: Part) -> Result<bool, Fault> {
+        let before = self.kept.get();
+        for branch in branches {
+            if self.takes(branch, part)? {
+                return Ok(true);
             }
-            self.kept.set(None);
+            self.kept.set(before);
         }
-        Ok(None)
+        Ok(false)
     }
 
     /// Whether the pieces have all of this part between them.
@@ -150,17 +198,34 @@ impl<'s, 't> Dissection<'s, 't> {
         let ends = ends.into_inner();
         let mut found = false;
         for end in ends.iter().rev() {
-            if is_kept(piece) {
-                self.kept.set(Some(Part { start: part.start, end: *end }));
-            }
             found = self.takes(rest, Part { start: *end, end: part.end })?;
             if found {
+                self.keep(piece, Part { start: part.start, end: *end })?;
                 break;
             }
         }
         self.ends.set(self.ends.get() - ends.len());
         search.depth.set(search.depth.get() - 1);
         Ok(found)
+    }
+
+    /// Keeps the part of brackets, and those of the brackets in them. Brackets that need not be
+    /// there aren't if they have nothing.
+    fn keep(&self, piece: &Piece, part: Part) -> Result<(), Fault> {
+        let Node::Group { branches, kept } = &piece.node else { return Ok(()) };
+        let is_there = piece.is_once() || (piece.most == Some(1) && part.start < part.end);
+        if !is_there {
+            return Ok(());
+        }
+        if let Some(number) = kept.filter(|number| *number < KEPT_MAX) {
+            let mut all = self.kept.get();
+            all[number] = Some(part);
+            self.kept.set(all);
+        }
+        if has_kept(branches) {
+            self.takes_one_of(branches, part)?;
+        }
+        Ok(())
     }
 }
 
@@ -208,6 +273,10 @@ mod tests {
             ("abb", "((a)b)", Some("ab")),
             ("foo", "(x)|foo", None),
             ("ab", "a(x*)b", Some("")),
+            ("axb", "a(?:(x)|y)b", Some("x")),
+            ("ayb", "a(?:(x)|y)b", None),
+            ("foobarbequebaz", "bar(.+)?beque", None),
+            ("12.50", "(\\.\\d+)?$", Some(".50")),
         ] {
             assert_eq!(part(text, pattern).expect("sound"), expected, "{text} {pattern}");
         }
