@@ -93,7 +93,8 @@ impl CheckCompiler for Checks {
             let condition = bound(&expr, &table.name, &columns_of(table));
             condition.map(Check::new).map_err(|refused| refused.elsewhere().within(""))
         });
-        let compiled = compiled.map_err(|stop| stop.map_refusal(|refusal| refusal.led_by(&lead)))?;
+        let compiled =
+            compiled.map_err(|stop| stop.map_refusal(|refusal| refusal.led_by(&lead)))?;
         Ok(Box::new(compiled))
     }
 

@@ -173,9 +173,8 @@ mod tests {
 
     #[test]
     fn transactions_end_and_have_savepoints() {
-        let commit = |wait, immediate| {
-            Statement::Commit(Commit { wait, immediate, ..Commit::default() })
-        };
+        let commit =
+            |wait, immediate| Statement::Commit(Commit { wait, immediate, ..Commit::default() });
         assert_eq!(statement("commit work"), commit(None, None));
         assert_eq!(statement("end"), commit(None, None));
         assert_eq!(statement("commit write nowait batch"), commit(Some(false), Some(false)));

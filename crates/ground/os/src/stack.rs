@@ -99,7 +99,7 @@ mod tests {
             let before = left();
             let panics = || -> usize { panic!("at {}", deep(100)) };
             let caught = catch_unwind(|| with_stack(1 << 20, panics));
-            let panic = caught.err().expect("it panics");
+            let panic = caught.expect_err("it panics");
             let after = left();
             assert!(after.abs_diff(before) < 64 << 10, "{after} and {before}");
             assert_eq!(with_stack(1 << 20, || deep(100)), 100);

@@ -118,6 +118,7 @@ macro_rules! calls {
             assert_eq!(
                 $crate::common::said($crate::common::call(stringify!($name), vec![$($argument),*])),
                 $expected,
+                "{}",
                 stringify!($name($($argument),*)),
             );
         )+

@@ -343,7 +343,8 @@ impl Frame<'_> {
                 return Ok(());
             }
             // While it waited the table may have got another name, and another table its name.
-            if object_of(&catalog.relation(name, session)?) != object {
+            let now = catalog.relation(name, session)?;
+            if object_of(&now) != object {
                 transactions.lower_table(open, object, before, session);
                 locked.pop();
             }

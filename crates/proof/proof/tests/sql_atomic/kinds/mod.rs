@@ -215,7 +215,7 @@ mod tests {
             | Parsed::Kill(_)
             | Parsed::Begin(_)
             | Parsed::Commit(_)
-            | Parsed::Rollback
+            | Parsed::Rollback { .. }
             | Parsed::Savepoint(_)
             | Parsed::RollbackTo(_)
             | Parsed::Release(_)
