@@ -141,7 +141,7 @@ pub(crate) fn leading_number(text: &str) -> Option<String> {
     let digits = leading_digits(&text[letters..]).len();
     let end = letters + digits;
     let ends = !text[end..].starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-'));
-    ((1..=2).contains(&letters) && (1..=2).contains(&digits) && ends)
+    ((1..=2).contains(&letters) && (1..=3).contains(&digits) && ends)
         .then(|| text[..end].to_string())
 }
 
@@ -197,9 +197,9 @@ mod tests {
 
     #[test]
     fn a_range_from_the_first_rule_ends_with_the_last_one() {
-        let found = rules(&[("waits", "**W1** a\n\n**W2** b\n\n**W10** c")]);
+        let found = rules(&[("waits", "**W1** a\n\n**W2** b\n\n**W110** c")]);
         let fresh = |text| found.with_fresh_ranges(text);
-        assert_eq!(fresh("Rules W1 to W7 and W2 to W3."), "Rules W1 to W10 and W2 to W3.");
-        assert_eq!(fresh("W1 to W2, 1 to 5, X1 to X2"), "W1 to W10, 1 to 5, X1 to X2");
+        assert_eq!(fresh("Rules W1 to W7 and W2 to W3."), "Rules W1 to W110 and W2 to W3.");
+        assert_eq!(fresh("W1 to W2, 1 to 5, X1 to X2"), "W1 to W110, 1 to 5, X1 to X2");
     }
 }

@@ -253,8 +253,8 @@ struct Kept {
 }
 
 impl Kept {
-    /// Puts a plan of a text with this hash in place of another one for the same wish. Whether there
-    /// are too many now.
+    /// Puts a plan of a text with this hash in place of another one for the same wish. Whether
+    /// there are too many now.
     fn put(&mut self, hash: u64, entry: &Arc<Entry>) -> bool {
         let wish = Wish { said: &entry.said, methods: entry.methods };
         let Kept { texts, bytes } = self;
