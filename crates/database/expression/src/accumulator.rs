@@ -80,8 +80,8 @@ impl Accumulator {
         self.aggregate
     }
 
-    /// Takes a value. `second` is the delimiter of `string_agg`, the other value of a pair, and NULL
-    /// for all others; `count(*)` doesn't look at the value.
+    /// Takes a value. `second` is the delimiter of `string_agg`, the other value of a pair, and
+    /// NULL for all others; `count(*)` doesn't look at the value.
     pub fn add(&mut self, value: Value<'_>, second: Value<'_>) -> Result<(), Fault> {
         if value.is_null() && self.aggregate != Aggregate::CountAll {
             return Ok(());
