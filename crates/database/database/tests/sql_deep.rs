@@ -69,7 +69,7 @@ fn towers(levels: usize) -> Vec<String> {
         chain("select a from t where a = 2", " or a = 1"),
         chain("select a from t where a = 1", " and a is distinct from 5"),
         chain("select 1", " + 1"),
-        chain("select a from t where a", " + 0 * a"),
+        chain("select a from t where a = a", " + 0 * a"),
         chain("select 'a'", " || 'a'"),
         chain("select a", "::bigint") + " from t",
         chain("select 1", " union all select 1"),
